@@ -2,6 +2,7 @@
 #include "fuzz/gemm/shared_fill.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "oracles/base/assert.h"
 #include "oracles/base/hash.h"
@@ -71,8 +72,16 @@ void fill_vector(Tensor* vector, const std::function<double(std::int64_t)>& valu
 void fill_scales(std::string_view name, std::string_view value_class, const Random& random,
                  CaseTensors& tensors) {
   const ElementStream stream(random, name);
-  fill_vector(tensors.find(name),
-              [&](std::int64_t i) { return gemm_scale(value_class, stream(At{0, 0, i})); });
+  Tensor* scales = tensors.find(name);
+  if (scales == nullptr) return;
+  // Of ue4m3, which has no sign, the largest is no special value.
+  const Format& element = format(scales->layout.format);
+  const bool narrow = element.id == FormatId::e4m3;
+  const double largest = to_double(element, element.max_finite());
+  fill_vector(scales, [&](std::int64_t i) {
+    const double scale = gemm_scale(value_class, stream(At{0, 0, i}));
+    return narrow && std::isfinite(scale) ? std::min(std::fabs(scale), largest) : scale;
+  });
 }
 
 void place(Tensor* tensor, const At& at, double value) {

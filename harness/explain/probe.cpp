@@ -67,6 +67,18 @@ bool is_a_plain_sum(const Problem& problem, const Contract& contract) {
   return is_none("bias") && is_none("act") && !contract.dequantize_b;
 }
 
+// Whether a format has the numbers of probes, whose exponents differ by more than those of FP4 do.
+bool has_numbers_of(const std::vector<ArithmeticProbe>& probes, FormatId id) {
+  const Format& element = format(id);
+  const auto has = [&](float value) {
+    const auto exact = static_cast<double>(value);
+    return to_double(element, encode(element, exact)) == exact;
+  };
+  return std::ranges::all_of(probes, [&](const ArithmeticProbe& probe) {
+    return std::ranges::all_of(probe.a, has) && std::ranges::all_of(probe.b, has);
+  });
+}
+
 // Nothing where the kernel does not have the problem, or does not finish it.
 Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                                                    const Operation::DotProducts& sums,
@@ -84,6 +96,7 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                  b = kernel.tensor_format(sums.b, *problem);
   if (!is_a_plain_sum(*problem, contract)) return none;
   if (kernel.excluded(*problem) || format(a).is_integer || format(b).is_integer) return none;
+  if (!has_numbers_of(probes, a) || !has_numbers_of(probes, b)) return none;
 
   Case test_case;
   test_case.kernel = &kernel;

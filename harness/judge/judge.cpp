@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/judge/figures.h"
+#include "harness/launch/device_image.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
@@ -135,7 +136,7 @@ std::optional<OtherAccessRecord> other_access(const Finding& finding) {
 
 // The element that has a byte of a tensor's storage; nothing where that is padding.
 std::optional<std::int64_t> element_of_byte(const TensorLayout& layout, std::int64_t byte) {
-  std::int64_t left = byte / format(layout.format).storage_bytes() - layout.offset;
+  std::int64_t left = element_in(layout.format, byte) - layout.offset;
   if (left < 0 || layout.count() == 0) return std::nullopt;
   std::vector<std::size_t> by_stride(layout.shape.size());
   std::iota(by_stride.begin(), by_stride.end(), std::size_t{0});

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/launch/device_image.h"
+
 namespace plumbline {
 namespace {
 
@@ -38,6 +40,13 @@ Status scale_strides(TensorMap& map) {
 Result<TensorMap> case_tensor_map(const Manifest& kernel, const std::string& name,
                                   const Problem& problem, FormatId format, DeviceAddress first) {
   const KernelTensorMap& described = kernel.tensor_maps.at(name);
+  if (is_packed(format)) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("tensor map {} is of {} elements, two in a byte, which the emulator "
+                             "does not have yet",
+                             name, plumbline::format(format).name),
+                 kernel.path, "load them by another copy"};
+  }
   TensorMap map;
   map.format = format;
   map.address = first;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "harness/launch/device_image.h"
 #include "harness/launch/outputs.h"
 #include "harness/launch/parameters.h"
 #include "oracles/base/random.h"
@@ -121,7 +122,7 @@ void add_unwritten_registers(const Manifest& kernel, const LaunchOutcome& outcom
   }
 }
 
-// Bytes of a tensor's storage.
+// Bytes of a tensor's image on the device.
 struct ByteRange {
   std::int64_t begin = 0, count = 0;
 
@@ -131,28 +132,34 @@ struct ByteRange {
   }
 };
 
-// Calls body(address, bytes) for each stretch of storage that lies in one place of the device, up
+// Calls body(address, bytes) for each stretch of a tensor that lies in one place of the device, up
 // to the first one that goes wrong.
 template <typename Body>
 Status for_each_stretch(const TensorSpec& spec, DeviceAddress base, const Body& body) {
-  const std::int64_t width = format(spec.layout.format).storage_bytes(),
-                     bytes = spec.layout.storage_bytes();
+  const FormatId id = spec.layout.format;
+  const std::int64_t bytes = device_bytes(id, spec.layout.storage_elements());
   if (spec.pieces.apart == 0) return body(base, ByteRange{0, bytes});
-  const std::int64_t kept = spec.pieces.kept * width;
+  const std::int64_t kept = device_bytes(id, spec.pieces.kept);
   for (std::int64_t begin = 0; begin < bytes; begin += kept) {
     const Status done = body(base, ByteRange{begin, std::min(kept, bytes - begin)});
     if (!done) return done;
-    base += static_cast<DeviceAddress>(spec.pieces.apart * width);
+    base += static_cast<DeviceAddress>(device_bytes(id, spec.pieces.apart));
   }
   return {};
 }
 
 Result<DeviceAddress> allocate(const TensorSpec& spec, Device& device) {
-  const std::int64_t width = format(spec.layout.format).storage_bytes(),
-                     bytes = spec.layout.storage_bytes();
+  const FormatId id = spec.layout.format;
+  if (device_bytes(id, spec.layout.offset) != byte_of(id, spec.layout.offset)) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{} begins at element {}, in the middle of a byte", spec.name,
+                             spec.layout.offset),
+                 "", "a [[domain]] rule should exclude such problems"};
+  }
+  const std::int64_t bytes = device_bytes(id, spec.layout.storage_elements());
   if (spec.pieces.apart == 0) return device.allocate(bytes, spec.name);
-  return device.allocate_pieces(bytes, spec.pieces.kept * width, spec.pieces.apart * width,
-                                spec.name);
+  return device.allocate_pieces(bytes, device_bytes(id, spec.pieces.kept),
+                                device_bytes(id, spec.pieces.apart), spec.name);
 }
 
 // A stretch of an output whose writers are kept, and where it begins in the output's storage.
@@ -246,13 +253,19 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     if (!address) return address.error();
     storage[spec.name] = *address;
     placement[spec.name] = {
-        *address + static_cast<DeviceAddress>(spec.layout.offset *
-                                              format(spec.layout.format).storage_bytes()),
+        *address + static_cast<DeviceAddress>(byte_of(spec.layout.format, spec.layout.offset)),
         spec.layout.format};
     Status copied;
+    std::vector<std::byte> image;  // of a packed tensor
+    const auto on_device = [&]() -> std::vector<std::byte>& {
+      if (!is_packed(spec.layout.format)) return tensor.storage;
+      image = packed(tensor.storage);
+      return image;
+    };
     if (spec.role == TensorRole::input) {
+      std::vector<std::byte>& given = on_device();
       copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
-        return device.write(to, bytes.of(tensor.storage));
+        return device.write(to, bytes.of(given));
       });
     } else if (in_place) {
       tensor.storage = tensors.find(spec.in_place_of)->storage;
@@ -264,8 +277,9 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       tensor.storage = poison_bytes(spec.layout);
       if (choices.garbage)
         std::fill(tensor.storage.begin(), tensor.storage.end(), std::byte{*choices.garbage});
+      std::vector<std::byte>& poison = on_device();
       copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
-        return device.poison(to, bytes.of(tensor.storage));
+        return device.poison(to, bytes.of(poison));
       });
     }
     if (!copied) return copied.error();
@@ -293,14 +307,16 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     const TensorSpec& spec = tensors.specs[i];
     Tensor& tensor = tensors.tensors[i];
     if (spec.role == TensorRole::workspace || is_written_over(tensors, spec)) continue;
-    std::vector<std::byte> bytes(tensor.storage.size());
+    const FormatId id = spec.layout.format;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(
+        device_bytes(id, std::ssize(tensor.storage) / format(id).storage_bytes())));
     const Status read = for_each_stretch(
         spec, storage[spec.name],
         [&](DeviceAddress from, ByteRange range) { return device.read(from, range.of(bytes)); });
     if (!read) return read.error();
     if (spec.role == TensorRole::input) {
       if (device.is_gpu() && !result.completed) continue;  // gone with the context
-      if (bytes == tensor.storage) continue;
+      if (bytes == (is_packed(id) ? packed(tensor.storage) : tensor.storage)) continue;
       Finding finding;
       finding.kind = FindingKind::write_outside_output;
       finding.kernel = test_case.kernel->name;
@@ -308,6 +324,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       result.findings.push_back(finding);
       continue;
     }
+    if (is_packed(id)) bytes = unpacked(bytes, tensor.storage.size());
     std::swap(tensor.storage, bytes);
     result.fingerprint ^= fingerprint_of(tensor) + i;
     if (!result.completed) continue;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "oracles/formats/format.h"
+#include "harness/launch/device_image.h"
 
 namespace plumbline {
 
@@ -37,7 +37,7 @@ const Writer* writer_of(const LaunchResult& launch, const std::string& output,
                         const TensorLayout& layout, std::int64_t index) {
   const auto found = launch.writers.find(output);
   if (found == launch.writers.end()) return nullptr;
-  const std::int64_t byte = layout.storage_index(index) * format(layout.format).storage_bytes();
+  const std::int64_t byte = byte_of(layout.format, layout.storage_index(index));
   const Writer& writer = found->second[static_cast<std::size_t>(byte / 4)];
   return writer.known() ? &writer : nullptr;
 }

@@ -41,6 +41,14 @@ std::int64_t usual_k(std::string_view type) {
   return type == "e4m3" || type == "e5m2" ? 32 : 0;
 }
 
+// Of an instruction with block scales: 64 for two operands of e2m1, unless it takes them as others
+// of 8 bits.
+void set_scaled_shape(const std::vector<std::string>& words, UnitUse& use) {
+  const bool narrow = std::ranges::count(words, "e2m1") == 2;
+  use.unit += ".block_scale";
+  use.usual_k = narrow ? 64 : 32;
+}
+
 std::vector<UnitUse> uses_in(const emulator::PtxModule& ptx) {
   std::vector<UnitUse> uses;
   for_each_instruction(ptx, [&](const emulator::Instruction& instruction) {
@@ -62,6 +70,7 @@ std::vector<UnitUse> uses_in(const emulator::PtxModule& ptx) {
       if (use.k == 0) use.k = k_of_shape(word);
       if (use.usual_k == 0) use.usual_k = usual_k(word);
     }
+    if (instruction.has_modifier("block_scale")) set_scaled_shape(words, use);
     const bool f32_sums = std::ranges::count(words, "f32") > 0;
     if (!f32_sums || instruction.has_modifier("sp")) use.k = use.usual_k = 0;
     uses.push_back(std::move(use));
@@ -86,16 +95,14 @@ std::set<std::string> promised_units(const Manifest& kernel) {
     }
     return units;
   }
-  const auto add = [&](const Contract& contract) {
-    units.emplace(word_of(ContractUnit{contract.unit, contract.instruction}));
-  };
+  const auto add = [&](const Contract& contract) { units.emplace(word_of(unit_of(contract))); };
   add(kernel.promised.contract);
   for (const auto& [output, promised] : kernel.promised_for) add(promised.contract);
   return units;
 }
 
 bool is_tensor_core(std::string_view unit) {
-  return unit == "mma.sync" || unit == "wgmma" || unit == "tcgen05";
+  return unit.starts_with("mma.sync") || unit == "wgmma" || unit.starts_with("tcgen05");
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ struct Gemm {
     return run && same_order(test_case, run->test_case, "d") ? std::move(run) : std::nullopt;
   }
 
+  // Scale tensors are matrices, not tiles.
+  bool scales_in_rows() const { return !is("scale_layout", "128x4"); }
+
   // All strides follow from the sizes.
   bool tight() const {
     constexpr std::array<std::string_view, 8> kStrides = {
@@ -71,6 +74,7 @@ Related negated_a(const Case& test_case, const CaseTensors& tensors) {
 Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
   if (!gemm.pure_product() || gemm.contract.dequantize_b) return std::nullopt;
+  if (gemm.contract.block_scale) return std::nullopt;  // scales align, whatever A is
   const Magnitudes a = magnitudes(tensors, "a");
   Magnitudes sums = a * magnitudes(tensors, "b");
   for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"})
@@ -92,7 +96,7 @@ Related reversed_rows(const Case& test_case, const CaseTensors& tensors) {
     const Tensor* from = tensors.find(name);
     return !from || rearrange(*from, *run.tensors.find(name), reversed(m, inner));
   };
-  if (!reverse("a", k) || !reverse("c", n)) return std::nullopt;
+  if (!gemm.scales_in_rows() || !reverse("a", k) || !reverse("c", n)) return std::nullopt;
   if (gemm.is("bias", "row")) reverse("bias", 1);
   const Tensor* scale = tensors.find("scale_a");
   if (scale && scale->layout.shape[0] == m) reverse("scale_a", scale->layout.count() / m);
@@ -106,7 +110,8 @@ Related longer_k(const Case& test_case, const CaseTensors& tensors) {
   constexpr std::int64_t kMore = 128;
   const Gemm gemm{test_case, tensors};
   const std::int64_t n = gemm.size("n"), k = gemm.size("k"), longer = k + kMore;
-  if (gemm.contract.schedule == Schedule::split_k || !gemm.tight()) return std::nullopt;
+  if (gemm.contract.schedule == Schedule::split_k || !gemm.tight() || !gemm.scales_in_rows())
+    return std::nullopt;
   if (gemm.size("zero_a") != 0 || gemm.size("zero_b") != 0) return std::nullopt;
   Related run = gemm.with_fields({{"k", fmt::format("{}", longer)}});
   if (!run) return std::nullopt;

@@ -218,15 +218,22 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
   if (const auto found = reader.word(std::optional(unit_text), unit_words(), unit_value)) {
     contract.unit = found->unit;
     contract.instruction = found->instruction;
+    contract.block_scale = found->block_scale;
   }
   read_schedule(reader, table, manifest, promised);
   contract.dequantize_b =
       reader.word(reader.text(table, "dequantize_b"), kDequantized, dequantized_value);
-  if (contract.dequantize_b && !manifest.operation->dequantizes()) {
+  const bool scaled = manifest.operation->has_scaled_operands();
+  if (contract.dequantize_b && !scaled) {
     reader.fail_at(
         *table.get("dequantize_b"),
         fmt::format("\"dequantize_b\" has no meaning for {}", manifest.operation->name()),
         "remove it: only gemm knows how");
+  }
+  if (contract.block_scale && !scaled) {
+    reader.fail_at(*table.get("unit"),
+                   fmt::format("{} has no scales of blocks of k", manifest.operation->name()),
+                   "only gemm has them");
   }
   contract.bits = reader.word(reader.text(table, "bits"), kBits, bits_value).value_or(true);
   if (table.get("instruction_k")) {

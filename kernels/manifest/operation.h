@@ -96,8 +96,9 @@ class Operation {
   // little time next to emulating it, relations are to cost no more than a twentieth of a run.
   virtual std::uint64_t relations_one_in() const { return 12; }
 
-  // Whether a contract may say that B is dequantized before the product.
-  virtual bool dequantizes() const { return false; }
+  // Whether a contract may say that B is dequantized before the product, or that the unit takes
+  // scales of blocks of k.
+  virtual bool has_scaled_operands() const { return false; }
 
   // Whether outputs are sums of floating-point products to which nothing is added, so that they are
   // odd and linear in them up to rounding.

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace plumbline {
@@ -27,14 +28,17 @@ constexpr std::int64_t kOne = 0x3f800000;  // 1 as f32
 constexpr std::int64_t kMustBeGiven = -1;
 
 constexpr std::array<std::string_view, 4> kLayouts = {"nn", "nt", "tn", "tt"};
-constexpr std::array<std::string_view, 6> kOperands = {"bf16", "f16", "e4m3", "e5m2", "s8", "u8"};
+constexpr std::array<std::string_view, 7> kOperands = {"bf16", "f16", "e4m3", "e5m2",
+                                                       "s8",   "u8",  "e2m1"};
 constexpr std::array<std::string_view, 6> kOutputs = {"bf16", "f32", "f16", "s32", "e4m3", "s8"};
 // Those, and what only a kernel with one format of D has.
 constexpr std::array<std::string_view, 7> kGemmOutput = {"bf16", "f32",  "f16", "s32",
                                                          "e4m3", "e5m2", "s8"};
-constexpr std::array<std::string_view, 5> kScalesOfA = {"none", "tensor", "row", "1x128", "1x32"};
-constexpr std::array<std::string_view, 5> kScalesOfB = {"none", "tensor", "column", "128x128",
-                                                        "32x1"};
+constexpr std::array<std::string_view, 6> kScalesOfA = {"none",  "tensor", "row",
+                                                        "1x128", "1x32",   "1x16"};
+constexpr std::array<std::string_view, 6> kScalesOfB = {"none",    "tensor", "column",
+                                                        "128x128", "32x1",   "16x1"};
+constexpr std::array<std::string_view, 3> kScaleLayouts = {"row_major", "k_major", "128x4"};
 constexpr std::array<std::string_view, 2> kScalesOfD = {"none", "tensor"};
 constexpr std::array<std::string_view, 3> kBiases = {"none", "row", "column"};
 constexpr std::array<std::string_view, 5> kActivations = {"none", "relu", "gelu", "gelu_tanh",
@@ -73,13 +77,14 @@ constexpr std::array kSchema = {
     Field{"stride_d", kInteger, -1, -1, kLargestStride, {}, "batch stride of D in elements; -1 is tight"},
     Field{"a",        kWord, 0, 0, 0, kOperands,          "format of A"},
     Field{"b",        kWord, 0, 0, 0, kOperands,          "format of B"},
-    Field{"scale_a",  kWord, 0, 0, 0, kScalesOfA,         "scales of A: one, per row, or per block of 1 x 128 or 1 x 32"},
+    Field{"scale_a",  kWord, 0, 0, 0, kScalesOfA,         "scales of A: one, per row, or per block of 1 x 128, 1 x 32 or 1 x 16"},
     Field{"scale_b",  kWord, 0, 0, 0, kScalesOfB,         "scales of B: one, per column, or per block (k x n)"},
     Field{"scale_d",  kWord, 0, 0, 0, kScalesOfD,         "factor before the conversion to the output format"},
     Field{"zero_a",   kInteger, 0, -255, 255, {},         "zero point of A: the product is of a - zero_a"},
     Field{"zero_b",   kInteger, 0, -255, 255, {},         "zero point of B"},
     Field{"zero_d",   kInteger, 0, -255, 255, {},         "zero point of D, added before its conversion"},
     Field{"splits",   kInteger, 1, 1, 64, {},             "parts that k is split into"},
+    Field{"scale_layout", kWord, 0, 0, 0, kScaleLayouts,  "how scales of blocks of k are stored: those of A [m, blocks] and of B [blocks, n]; k_major: of B [n, blocks]; 128x4: of both in tiles of 128 rows or columns and 4 blocks, as cuBLAS takes them"},
 };
 
 constexpr std::array kTensors = {
@@ -141,7 +146,7 @@ are computed.
 
 With quantized operands the product is of (a - zero_a) and (b - zero_b), times the scales of A and B; scale_d and zero_d come before the
 conversion to an 8-bit D. Scales of tensors, rows and columns belong to the epilogue; scales of blocks of k are applied where the contract
-promotes a partial sum. Where the contract dequantizes B, its scales and zero point are applied before the product. Scales are shared by all
+promotes a partial sum, or by the instruction where the unit has `.block_scale`. Where the contract dequantizes B, its scales and zero point are applied before the product. Scales are shared by all
 matrices of a batch.
 
 Errors of a problem, whatever the kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
@@ -193,10 +198,10 @@ class Gemm final : public Operation {
       specs.push_back({"bias", TensorRole::input, bias_layout(problem, format_of("bias"))});
     }
     for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"}) {
-      const std::vector<std::int64_t> shape = gemm_scale_shape(problem, scale);
-      if (shape.empty()) continue;
-      specs.push_back(
-          {std::string(scale), TensorRole::input, dense_layout(format_of(scale), shape)});
+      if (problem.word(scale) == "none") continue;
+      Result<TensorLayout> layout = gemm_scale_layout(problem, scale, format_of(scale));
+      if (!layout) return layout.error();
+      specs.push_back({std::string(scale), TensorRole::input, *std::move(layout)});
     }
     if (Status added = add("d", TensorRole::output, GemmMatrix::d); !added) return added.error();
     return specs;
@@ -204,7 +209,7 @@ class Gemm final : public Operation {
 
   std::uint64_t relations_one_in() const override { return 4; }
 
-  bool dequantizes() const override { return true; }
+  bool has_scaled_operands() const override { return true; }
 
   bool has_pure_sums(const Problem& problem, const Manifest& manifest) const override {
     return manifest.contract(problem, "d").unit != Unit::int32 && problem.word("bias") == "none" &&
@@ -242,34 +247,55 @@ class Gemm final : public Operation {
                        *sources.find("b"));
   }
 
-  // Every kind of scale and activation that the kernel has, and zero points where it has any.
+  // Every kind of scale and activation that the kernel has, and zero points where it has any, for
+  // every pair of operand formats.
   Status check_terms(const Problem&, const Manifest& manifest) const override {
-    const Tensor some;
-    GemmProblem gemm;
     Problem problem(manifest.schema());
+    Status possible;
+    const auto for_each_word = [&](std::string_view name, const auto& visit) {
+      const std::span<const Field> schema = manifest.schema();
+      const Field& field = *std::ranges::find(schema, name, &Field::name);
+      for (const std::string_view word : field.choices) {
+        if (!possible) return;
+        problem.set_word(name, word);
+        visit();
+      }
+    };
+    for_each_word("a", [&] {
+      for_each_word("b", [&] {
+        for_each_word("scale_a", [&] {
+          for_each_word("scale_b", [&] {
+            for_each_word("act", [&] { possible = check_problem(problem, manifest); });
+          });
+        });
+      });
+    });
+    return possible;
+  }
+
+ private:
+  // Of tensors without elements.
+  static Status check_problem(const Problem& problem, const Manifest& manifest) {
+    GemmProblem gemm;
+    std::array<Tensor, 4> tensors;
+    const auto given = [&](std::string_view name, Tensor& tensor) {
+      tensor.layout.format = manifest.tensor_format(name, problem);
+      return &tensor;
+    };
+    gemm.a = given("a", tensors[0]);
+    gemm.b = given("b", tensors[1]);
+    if (problem.word("scale_a") != "none") gemm.scale_a = given("scale_a", tensors[2]);
+    if (problem.word("scale_b") != "none") gemm.scale_b = given("scale_b", tensors[3]);
+    gemm.scale_a_block = gemm_scale_block(problem, "scale_a");
+    gemm.scale_b_block = gemm_scale_block(problem, "scale_b");
+    gemm.activation = *activation(problem.word("act"));
     for (const Field& field : manifest.schema()) {
       if (!field.fixed && field.name == "zero_a") gemm.zero_a = 1;
       if (!field.fixed && field.name == "zero_b") gemm.zero_b = 1;
-      for (const std::string_view word : field.choices) {
-        if (field.name != "act") break;
-        gemm.activation = *activation(word);
-        if (Status possible = check_gemm(gemm, manifest.promised.contract); !possible)
-          return possible;
-      }
-      if (field.name != "scale_a" && field.name != "scale_b") continue;
-      const bool of_a = field.name == "scale_a";
-      for (const std::string_view word : field.choices) {
-        problem.set_word(field.name, word);
-        (of_a ? gemm.scale_a : gemm.scale_b) = word == "none" ? nullptr : &some;
-        (of_a ? gemm.scale_a_block : gemm.scale_b_block) = gemm_scale_block(problem, field.name);
-        if (Status possible = check_gemm(gemm, manifest.promised.contract); !possible)
-          return possible;
-      }
     }
     return check_gemm(gemm, manifest.promised.contract);
   }
 
- private:
   static GemmProblem gemm_problem(const Problem& problem, const CaseTensors& tensors,
                                   const Contract& contract) {
     GemmProblem gemm;
@@ -294,7 +320,7 @@ class Gemm final : public Operation {
     gemm.zero_a = problem.integer("zero_a");
     gemm.zero_b = problem.integer("zero_b");
     gemm.zero_d = problem.integer("zero_d");
-    gemm.flushed_scales = contract.subnormals_flushed;
+    gemm.scale_products = scale_products(contract);
     const Tensor* d = tensors.find("d");
     PLUMB_ASSERT(gemm.a && gemm.b && d);
     gemm.output = d->layout.format;

@@ -2,6 +2,7 @@
 #include "kernels/ops/gemm_layout.h"
 
 #include "kernels/manifest/bad_input.h"
+#include "oracles/base/numbers.h"
 
 #include <fmt/format.h>
 
@@ -107,20 +108,36 @@ Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matri
   return layout;
 }
 
-std::vector<std::int64_t> gemm_scale_shape(const Problem& problem, std::string_view scale) {
-  const std::int64_t m = problem.integer("m"), n = problem.integer("n"), k = problem.integer("k");
-  const auto blocks = [](std::int64_t size, std::int64_t block) {
-    return (size + block - 1) / block;
-  };
-  const std::string_view word = problem.word(scale);
-  if (word == "tensor") return {1};
-  if (word == "row") return {m};
-  if (word == "column") return {n};
-  if (word == "1x128") return {m, blocks(k, 128)};
-  if (word == "1x32") return {m, blocks(k, 32)};
-  if (word == "128x128") return {blocks(k, 128), blocks(n, 128)};
-  if (word == "32x1") return {blocks(k, 32), n};
-  return {};
+Result<TensorLayout> gemm_scale_layout(const Problem& problem, std::string_view scale,
+                                       FormatId format) {
+  const ScaleBlock block = gemm_scale_block(problem, scale);
+  const bool of_a = scale == "scale_a";
+  const std::int64_t vectors = problem.integer(of_a ? "m" : "n");
+  if (block == kTensorScale) return dense_layout(format, {1});
+  if (block == kVectorScale) return dense_layout(format, {vectors});
+  const std::int64_t rows = ceil_div(vectors, block.vectors),
+                     blocks = ceil_div(problem.integer("k"), block.depth);
+  const std::string_view layout = problem.word("scale_layout");
+  if (layout == "row_major" || (layout == "k_major" && of_a))
+    return dense_layout(format, of_a ? std::vector{rows, blocks} : std::vector{blocks, rows});
+  TensorLayout out;
+  out.format = format;
+  if (layout == "k_major") {
+    out.shape = {blocks, rows};
+    out.strides = {1, blocks};
+    return out;
+  }
+  if (block.vectors != 1) {
+    return bad_input(fmt::format("scale_layout=128x4 has no scales of blocks of {} {}",
+                                 block.vectors, of_a ? "rows" : "columns"),
+                     "use scale_layout=row_major or k_major");
+  }
+  constexpr std::int64_t kTile = 128 * 4;
+  const std::int64_t down = ceil_div(rows, 128), across = ceil_div(blocks, 4);
+  out.shape = {down, 4, 32, across, 4};
+  out.strides = {across * kTile, 4, 16, kTile, 1};
+  if (Status usable = out.check(); !usable) return usable.error();
+  return out;
 }
 
 ScaleBlock gemm_scale_block(const Problem& problem, std::string_view scale) {
@@ -129,6 +146,7 @@ ScaleBlock gemm_scale_block(const Problem& problem, std::string_view scale) {
   if (word == "1x128") return {1, 128};
   if (word == "128x128") return {128, 128};
   if (word == "1x32" || word == "32x1") return {1, 32};
+  if (word == "1x16" || word == "16x1") return {1, 16};
   return kTensorScale;
 }
 

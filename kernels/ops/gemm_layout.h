@@ -37,8 +37,11 @@ bool gemm_has_c(const Problem& problem);
 // the row, outputs that overlap, sizes beyond 63 bits.
 Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matrix, FormatId format);
 
-// The shape of a scale tensor ("scale_a", "scale_b", "scale_d"); empty when the problem has none.
-std::vector<std::int64_t> gemm_scale_shape(const Problem& problem, std::string_view scale);
+// How a scale tensor lies in memory ("scale_a", "scale_b", "scale_d"), which the problem has. In
+// tiles of 128 x 4 its shape is [tiles of vectors, 4, 32, tiles of blocks, 4]: row-major indices
+// are those of [vectors, blocks], padded to whole tiles. Errors: blocks of several vectors in tiles.
+Result<TensorLayout> gemm_scale_layout(const Problem& problem, std::string_view scale,
+                                       FormatId format);
 // What one of its entries covers.
 ScaleBlock gemm_scale_block(const Problem& problem, std::string_view scale);
 

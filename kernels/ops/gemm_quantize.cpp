@@ -16,25 +16,25 @@ namespace {
 // Which entry of the scale tensor an element of A [batch, m, k] or B [batch, k, n] has.
 class ScaleEntries {
  public:
-  ScaleEntries(const Problem& problem, GemmSide side)
-      : of_a_(side == GemmSide::a),
-        block_(gemm_scale_block(problem, of_a_ ? "scale_a" : "scale_b")),
-        rows_(problem.integer(of_a_ ? "m" : "k")),
-        columns_(problem.integer(of_a_ ? "k" : "n")) {}
+  ScaleEntries(const Problem& problem, GemmSide side, const Tensor* scale)
+      : side_(side), scale_(scale ? scale->layout : TensorLayout{}) {
+    gemm_.m = problem.integer("m");
+    gemm_.n = problem.integer("n");
+    gemm_.k = problem.integer("k");
+    gemm_.scale_a_block = gemm_scale_block(problem, "scale_a");
+    gemm_.scale_b_block = gemm_scale_block(problem, "scale_b");
+  }
 
   std::int64_t operator()(std::int64_t element) const {
-    const std::int64_t row = element / columns_ % rows_, column = element % columns_;
-    const std::int64_t vertical = of_a_ ? block_.vectors : block_.depth,
-                       horizontal = of_a_ ? block_.depth : block_.vectors;
-    const std::int64_t across = horizontal == 0 ? 1 : (columns_ + horizontal - 1) / horizontal;
-    return (vertical == 0 ? 0 : row / vertical) * across +
-           (horizontal == 0 ? 0 : column / horizontal);
+    return side_ == GemmSide::a
+               ? scale_entry(gemm_, side_, scale_, element / gemm_.k % gemm_.m, element % gemm_.k)
+               : scale_entry(gemm_, side_, scale_, element % gemm_.n, element / gemm_.n % gemm_.k);
   }
 
  private:
-  bool of_a_;
-  ScaleBlock block_;
-  std::int64_t rows_, columns_;
+  GemmSide side_;
+  TensorLayout scale_;
+  GemmProblem gemm_;
 };
 
 }  // namespace
@@ -71,9 +71,9 @@ void quantize_tensor(const Tensor& source, Tensor& stored, Tensor* scales,
 void quantize_operand(const Problem& problem, GemmSide side, const CaseTensors& sources,
                       CaseTensors& tensors) {
   const bool of_a = side == GemmSide::a;
-  quantize_tensor(*sources.find(of_a ? "a" : "b"), *tensors.find(of_a ? "a" : "b"),
-                  tensors.find(of_a ? "scale_a" : "scale_b"), ScaleEntries(problem, side),
-                  problem.integer(of_a ? "zero_a" : "zero_b"));
+  Tensor* scale = tensors.find(of_a ? "scale_a" : "scale_b");
+  quantize_tensor(*sources.find(of_a ? "a" : "b"), *tensors.find(of_a ? "a" : "b"), scale,
+                  ScaleEntries(problem, side, scale), problem.integer(of_a ? "zero_a" : "zero_b"));
 }
 
 }  // namespace plumbline

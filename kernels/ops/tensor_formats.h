@@ -23,7 +23,7 @@ inline constexpr Names<6> kAttentionFactor = {"bf16", "f16", "f32", "e4m3", "e5m
 // What only one format makes sense for.
 inline constexpr Names<1> kF32 = {"f32"};
 inline constexpr Names<1> kIndices = {"s32"};
-// Scales of blocks: a number, or a power of two.
-inline constexpr Names<2> kScale = {"f32", "ue8m0"};
+// Scales of blocks: a number, a power of two, or ue4m3, which is stored as an e4m3 without a sign.
+inline constexpr Names<3> kScale = {"f32", "ue8m0", "e4m3"};
 
 }  // namespace plumbline::tensor_formats

@@ -59,8 +59,8 @@ inline double rounding_error(double a, double b, double sum) {
   return (a - (sum - b_part)) + (b - b_part);
 }
 
-// factor * x = product + lost exactly, for an f32 factor: x is cut into 26 high bits and 27 low
-// ones, so that both partial products are exact without a fused operation.
+// factor * x = product + lost exactly, for a factor of 24 bits: x is cut into 26 high bits and 27
+// low ones, so that both partial products are exact without a fused operation.
 struct ExactProduct {
   double product, lost;
 };
@@ -73,12 +73,12 @@ inline ExactProduct exact_product(double factor, double x) {
   return {product, rounding_error(upper, lower, product)};
 }
 
-// The weight of the lowest set bit of a finite f32 number that is not 0.
-inline double lowest_bit(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
-  const float without = std::bit_cast<float>(bits & (bits - 1));
-  return (bits & 0x7fffffu) == 0 ? static_cast<double>(std::bit_cast<float>(bits))
-                                 : static_cast<double>(std::bit_cast<float>(bits) - without);
+// The weight of the lowest set bit of x, which is finite, not 0 and in double's normal range.
+inline double lowest_bit(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x) & 0x7fffffffffffffffu;
+  const double without = std::bit_cast<double>(bits & (bits - 1));
+  return (bits & 0xfffffffffffffu) == 0 ? std::bit_cast<double>(bits)
+                                        : std::bit_cast<double>(bits) - without;
 }
 
 }  // namespace plumbline::bound

@@ -7,8 +7,8 @@
 //   lo += s * rest + lost + s * l,
 // and only the additions to lo, 25 bits below, and s * l round.
 //
-// Scales that are powers of two (MX formats) multiply the operands themselves, where nothing
-// overflows or loses bits: then an ordinary product is left, one instead of one per interval.
+// Scales of few bits (MX formats, NVFP4) multiply the operands themselves, where nothing overflows
+// or loses bits: then an ordinary product is left, one instead of one per interval.
 //
 // The bound. Let S be the largest |s|, N = |a_i| |b_j| in 2-norms, so that sum |s p| <= S N for the
 // whole row, and L >= sum |l| (low_magnitude). What enters lo adds up to at most
@@ -39,12 +39,19 @@ namespace {
 constexpr std::int64_t kRows = 256;     // of A in one task
 constexpr std::int64_t kColumns = 256;  // of B, split once for all tasks
 
-// factors[j] = fl(scale * scales[j]), 0 where that is not finite, or subnormal with `flushes`.
-// Written without branches, so that it becomes vector instructions.
+// factors[j] is the product of the two scales, 0 where that is not finite. Written without
+// branches, so that it becomes vector instructions.
 PLUMBLINE_PER_PROCESSOR
-void multiply_scales(float scale, const float* scales, bool flushes, std::int64_t count,
+void multiply_scales(float scale, const float* scales, ScaleProducts products, std::int64_t count,
                      double* factors) {
-  const std::uint32_t least = flushes ? 0x00800000u : 0;
+  if (products == ScaleProducts::exact) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      const double factor = scale_product(products, scale, scales[j]);
+      factors[j] = std::isfinite(factor) ? factor : 0;
+    }
+    return;
+  }
+  const std::uint32_t least = products == ScaleProducts::f32_flushed ? 0x00800000u : 0;
   for (std::int64_t j = 0; j < count; ++j) {
     const auto bits = std::bit_cast<std::uint32_t>(scale * scales[j]);
     const std::uint32_t exponent = bits & 0x7f800000u;
@@ -78,7 +85,7 @@ void add_scaled_low(const double* __restrict factors, const double* __restrict l
 struct ScaleRange {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   double lowest_bit = std::numeric_limits<double>::infinity();  // divides all of them
-  bool powers = true;                                           // of two, all of them
+  int bits = 0;                                                 // the most that any of them has
 
   void add(float scale) {
     if (scale == 0 || !std::isfinite(scale)) return;
@@ -87,7 +94,7 @@ struct ScaleRange {
     smallest = std::min(smallest, x);
     int exponent = 0;
     const auto significand = static_cast<std::uint32_t>(std::ldexp(std::frexp(x, &exponent), 24));
-    powers = powers && std::has_single_bit(significand);
+    bits = std::max(bits, 24 - std::countr_zero(significand));
     lowest_bit =
         std::min(lowest_bit, std::ldexp(1.0, exponent - 24 + std::countr_zero(significand)));
   }
@@ -103,11 +110,11 @@ std::vector<ScaleRange> ranges_of(const std::vector<float>& scales, std::int64_t
 // out[p] = x[p] * scale; whether that was exact.
 PLUMBLINE_PER_PROCESSOR
 bool scale_exactly(const float* x, float scale, std::int64_t count, float* out) {
-  const float inverse = 1 / scale;
   std::uint32_t inexact = 0;
   for (std::int64_t p = 0; p < count; ++p) {
     const float scaled = x[p] * scale;
-    inexact |= scaled * inverse != x[p] ? 1u : 0u;
+    const double exact = static_cast<double>(x[p]) * static_cast<double>(scale);
+    inexact |= static_cast<double>(scaled) != exact ? 1u : 0u;
     out[p] = scaled;
   }
   return inexact == 0;
@@ -135,17 +142,18 @@ bool fold_scales(const std::vector<float>& vectors, const std::vector<float>& sc
   return exact;
 }
 
-// Whether every factor is the exact product of two powers of two, far from the ends of f32's range.
+// Whether every factor is the exact product of its scales: two of few bits, far from the ends of
+// f32's range.
 bool may_fold(const std::vector<ScaleRange>& a, const std::vector<ScaleRange>& b) {
   const auto tame = [](const ScaleRange& range) {
-    return range.powers &&
+    return range.bits <= 12 &&
            (range.largest == 0 || (range.largest <= 0x1p60 && range.smallest >= 0x1p-60));
   };
   return std::all_of(a.begin(), a.end(), tame) && std::all_of(b.begin(), b.end(), tame);
 }
 
 double block_bound(const RowSplit& a, const RowSplit& b, const ScaleRange& scale_a,
-                   const ScaleRange& scale_b, double blocks) {
+                   const ScaleRange& scale_b, double blocks, ScaleProducts scale_products) {
   if (a.norm == 0 || b.norm == 0 || scale_a.largest == 0 || scale_b.largest == 0) return 0;
   constexpr double kUp = 1 + 0x1p-20;
   const double most = scale_a.largest * scale_b.largest * kUp + 0x1p-149;
@@ -153,11 +161,13 @@ double block_bound(const RowSplit& a, const RowSplit& b, const ScaleRange& scale
   const double products = bound_of(a, b);
   const double entering = (0x1p-25 + blocks * 0x1p-53) * most * (a.norm * b.norm) * kUp + low;
   const double least = scale_a.smallest * scale_b.smallest;
-  // A factor is a multiple of its own ulp, and of the product of the lowest bits of what it was
-  // rounded from.
-  const double unit =
-      std::max({0x1p-149, least < 0x1p-126 ? 0 : std::ldexp(1.0, std::ilogb(least) - 23),
-                scale_a.lowest_bit * scale_b.lowest_bit});
+  // A factor is a multiple of the product of its scales' lowest bits, and of its own ulp where it
+  // was rounded.
+  double unit = scale_a.lowest_bit * scale_b.lowest_bit;
+  if (scale_products != ScaleProducts::exact) {
+    unit =
+        std::max({unit, 0x1p-149, least < 0x1p-126 ? 0 : std::ldexp(1.0, std::ilogb(least) - 23)});
+  }
   const double lattice = a.lattice * b.lattice;
   const bool exact =
       products == 0 && low <= 0x1p29 * most * lattice && entering <= 0x1p53 * unit * lattice;
@@ -179,8 +189,8 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
   if (!blas_self_test()) {
     for_each_piece(operands.batch * m * n, threads, [&](std::int64_t at) {
       const std::int64_t batch = at / (m * n), i = at / n % m, j = at % n;
-      const Dyadic sum =
-          exact_block_dot(operands.row(batch, i), operands.column(batch, j), k, scales, i, j);
+      const Dyadic sum = exact_block_dot(operands.row(batch, i), operands.column(batch, j), k,
+                                         scales.depth, scales.factors(i, j));
       out.hi[at] = sum.nearest_double();
       const Dyadic rest = sum - Dyadic(out.hi[at]);
       out.lo[at] = rest.nearest_double();
@@ -192,7 +202,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
 
   const std::vector<ScaleRange> ranges_a = ranges_of(scales.a, m),
                                 ranges_b = ranges_of(scales.b, n);
-  if (may_fold(ranges_a, ranges_b)) {
+  if (scales.products == ScaleProducts::exact || may_fold(ranges_a, ranges_b)) {
     GemmOperands folded;
     folded.m = m;
     folded.n = n;
@@ -232,7 +242,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
       const float* scales_b = scales.b.data() + block * n + left;
       for (std::int64_t i = 0; i < rows.count; ++i) {
         const float scale = scales.a[static_cast<std::size_t>(block * m + first + i)];
-        multiply_scales(scale, scales_b, scales.flushes, columns, factors.data());
+        multiply_scales(scale, scales_b, scales.products, columns, factors.data());
         add_scaled(factors.data(), p.data() + i * columns, columns, hi + i * n, lo + i * n);
         if (!splits.whole)
           add_scaled_low(factors.data(), low.data() + i * columns, columns, lo + i * n);
@@ -254,9 +264,10 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
                  out.lo.data() + at);
         for (std::int64_t i = first; i < last; ++i) {
           for (std::int64_t j = left; j < left + panel.count; ++j) {
-            const double bound = block_bound(
-                a.splits[i], b.splits[j], ranges_a[static_cast<std::size_t>(i)],
-                ranges_b[static_cast<std::size_t>(j)], static_cast<double>(scales.blocks));
+            const double bound =
+                block_bound(a.splits[i], b.splits[j], ranges_a[static_cast<std::size_t>(i)],
+                            ranges_b[static_cast<std::size_t>(j)],
+                            static_cast<double>(scales.blocks), scales.products);
             if (bound > 0) out.bound[(batch * m + i) * n + j] = bound;
           }
         }
@@ -266,15 +277,13 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
   return out;
 }
 
-Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k,
-                       const BlockScales& scales, std::int64_t i, std::int64_t j) {
+Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k, std::int64_t depth,
+                       std::span<const double> factors) {
   Dyadic sum;
-  for (std::int64_t block = 0; block * scales.depth < k; ++block) {
-    const float factor = scales.factor(i, j, block);
+  for (std::int64_t begin = 0; begin < k; begin += depth) {
+    const double factor = factors[static_cast<std::size_t>(begin / depth)];
     if (factor == 0 || !std::isfinite(factor)) continue;
-    const std::int64_t begin = block * scales.depth;
-    sum = sum + Dyadic(static_cast<double>(factor)) *
-                    exact_dot(row + begin, column + begin, std::min(scales.depth, k - begin));
+    sum = sum + Dyadic(factor) * exact_dot(row + begin, column + begin, std::min(depth, k - begin));
   }
   return sum;
 }

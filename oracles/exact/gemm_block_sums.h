@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The exact sums of a block-scaled GEMM, y_ij = sum over blocks of fl(a_ib b_bj) P_ijb with P the
-// sum of products in one interval of k, as enclosures like those of gemm_sums.h.
+// The exact sums of a block-scaled GEMM, y_ij = sum over blocks of f_ijb P_ijb with f the factor
+// that block_scales.h makes of two scales and P the sum of products in one interval of k, as
+// enclosures like those of gemm_sums.h.
 #pragma once
+
+#include <span>
 
 #include "oracles/exact/block_scales.h"
 #include "oracles/exact/gemm_sums.h"
@@ -12,8 +15,8 @@ namespace plumbline {
 // number of threads.
 SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& scales, int threads);
 
-// One sum, exactly.
-Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k,
-                       const BlockScales& scales, std::int64_t i, std::int64_t j);
+// One sum, exactly, of the factors of intervals of so many elements of k.
+Dyadic exact_block_dot(const float* row, const float* column, std::int64_t k, std::int64_t depth,
+                       std::span<const double> factors);
 
 }  // namespace plumbline

@@ -40,9 +40,19 @@ class Node {
   void add(double a, int a_exponent, double b, int b_exponent) {
     const double product = a * b;
     if (product == 0) return;
-    PLUMB_ASSERT(count_ < kMostTerms);
-    products_[count_++] = product;
+    add(product);
     alignment_ = std::max(alignment_, a_exponent + b_exponent);
+  }
+
+  // Products that are added exactly; one that is not 0 aligns, whatever they come to.
+  void add_group(RealSpan a, RealSpan b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double product = a.values[i] * b.values[i];
+      sum += product;
+      if (product != 0) alignment_ = std::max(alignment_, a.exponents[i] + b.exponents[i]);
+    }
+    add(sum);
   }
 
   float sum(float c) const {
@@ -56,6 +66,11 @@ class Node {
   }
 
  private:
+  void add(double addend) {
+    PLUMB_ASSERT(count_ < kMostTerms);
+    products_[count_++] = addend;
+  }
+
   const NodeModel& model_;
   double products_[kMostTerms];
   int count_ = 0;
@@ -66,8 +81,16 @@ float in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
   const auto step = static_cast<std::size_t>(model.products);
   for (std::size_t first = 0; first < a.size(); first += step) {
     Node node(model);
-    for (std::size_t i = first; i < std::min(a.size(), first + step); ++i)
-      node.add(a.values[i], a.exponents[i], b.values[i], b.exponents[i]);
+    const std::size_t end = std::min(a.size(), first + step);
+    const auto group = static_cast<std::size_t>(model.group);
+    for (std::size_t i = first; i < end; i += group) {
+      if (group == 1) {
+        node.add(a.values[i], a.exponents[i], b.values[i], b.exponents[i]);
+      } else {
+        const std::size_t count = std::min(group, end - i);
+        node.add_group(a.sub(i, count), b.sub(i, count));
+      }
+    }
     c = node.sum(c);
   }
   return c;
@@ -96,6 +119,14 @@ float hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
 void RealOperands::append(double value, const Format& as) {
   values.push_back(value);
   exponents.push_back(value == 0 ? as.emin() : exponent_of(value, as.emin()));
+}
+
+void RealOperands::append_scaled(double value, const Format& as, double scale,
+                                 const Format& of_scale, const NodeModel& node) {
+  append(value, as);
+  const int exponent = scale == 0 ? of_scale.emin() : exponent_of(scale, of_scale.emin());
+  values.back() *= scale;
+  exponents.back() = node.group > 1 ? exponent : exponents.back() + exponent;
 }
 
 std::size_t products_per_instruction(const DotModel& model) {

@@ -26,6 +26,10 @@ struct RealOperands {
   }
 
   void append(double value, const Format& as);
+  // An operand of a block-scaled node times its scale, whose exponents add; where the node adds
+  // groups of products exactly the exponent is the scale's.
+  void append_scaled(double value, const Format& as, double scale, const Format& of_scale,
+                     const NodeModel& node);
 };
 
 // A stretch of them.
@@ -48,7 +52,7 @@ struct RealSpan {
 };
 
 // c plus any number of products by instructions one after the other, with f32 accumulators
-// (asserted).
+// (asserted). With NodeModel::group above 1 as scaled_node() does it.
 float dot_of_reals(const DotModel& model, RealSpan a, RealSpan b, float c);
 
 // The most products one instruction of this model takes: where a chain may be cut without changing

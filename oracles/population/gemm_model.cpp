@@ -10,13 +10,27 @@
 namespace plumbline {
 namespace {
 
-RealOperands operands_of(const std::vector<std::int64_t>& vectors, const float* all, std::int64_t k,
-                         FormatId id) {
+// Rows of A or columns of B, times the scales that the instruction takes.
+RealOperands operands_of(const PreparedGemm& gemm, GemmSide side,
+                         const std::vector<std::int64_t>& vectors, std::int64_t batch) {
+  const bool of_a = side == GemmSide::a;
+  const Format& element = format((of_a ? gemm.problem.a : gemm.problem.b)->layout.format);
+  const std::int64_t k = gemm.problem.k;
   RealOperands operands;
   operands.reserve(vectors.size() * static_cast<std::size_t>(k));
   for (const std::int64_t vector : vectors) {
-    for (std::int64_t p = 0; p < k; ++p)
-      operands.append(static_cast<double>(all[vector * k + p]), format(id));
+    const BoundOperand operand =
+        of_a ? gemm.row_operand({batch, vector, 0}) : gemm.column_operand({batch, 0, vector});
+    const OperandScales& scales = operand.scales;
+    for (std::int64_t p = 0; p < k; ++p) {
+      const auto value = static_cast<double>(operand.elements[p]);
+      if (scales.values == nullptr) {
+        operands.append(value, element);
+        continue;
+      }
+      const auto scale = static_cast<double>(scales.values[p / scales.depth * scales.stride]);
+      operands.append_scaled(value, element, scale, gemm.scale_format(), gemm.model->node);
+    }
   }
   return operands;
 }
@@ -32,12 +46,11 @@ std::optional<std::string> no_model_because(const Contract& contract) {
 
 GemmModel::GemmModel(const PreparedGemm& gemm, GemmRectangle rectangle)
     : gemm_(gemm),
+      promotes_(gemm.scales && !gemm.contract.block_scale),
       rectangle_(std::move(rectangle)),
       sum_(gemm.contract, gemm.sm, gemm.problem.a->layout.format, gemm.problem.b->layout.format),
-      rows_(operands_of(rectangle_.rows, gemm.operands.row(rectangle_.batch, 0), gemm.problem.k,
-                        gemm.problem.a->layout.format)),
-      columns_(operands_of(rectangle_.columns, gemm.operands.column(rectangle_.batch, 0),
-                           gemm.problem.k, gemm.problem.b->layout.format)) {
+      rows_(operands_of(gemm, GemmSide::a, rectangle_.rows, rectangle_.batch)),
+      columns_(operands_of(gemm, GemmSide::b, rectangle_.columns, rectangle_.batch)) {
   PLUMB_ASSERT(!no_model_because(gemm.contract));
   for (std::size_t at = 0; at < rectangle_.count(); ++at)
     factors_.push_back(gemm.epilogue.real({1, 0}, gemm.epilogue_operands(place(at))).hi);
@@ -51,9 +64,8 @@ std::vector<std::uint64_t> GemmModel::outputs(int threads) const {
     const auto row = static_cast<std::size_t>(i);
     for (std::size_t j = 0; j < columns; ++j) {
       const GemmPlace at = place(row * columns + j);
-      const std::vector<float> scales = gemm_.factors(at);
-      const std::vector<double> factors(scales.begin(), scales.end());
-      const double sum = sum_(rows.sub(row * k, k), others.sub(j * k, k), factors, {});
+      const double sum = sum_(rows.sub(row * k, k), others.sub(j * k, k),
+                              promotes_ ? gemm_.factors(at) : std::vector<double>(), {});
       const float value =
           gemm_.epilogue.value(static_cast<float>(sum), gemm_.epilogue_operands(at));
       codes[row * columns + j] = gemm_.epilogue.low_code(value);
@@ -65,7 +77,7 @@ std::vector<std::uint64_t> GemmModel::outputs(int threads) const {
 std::vector<double> GemmModel::contributions(std::int64_t begin, std::int64_t end,
                                              int threads) const {
   std::vector<double> contributions(rectangle_.count());
-  const std::int64_t k = gemm_.problem.k, depth = gemm_.scales ? gemm_.scales->depth : k;
+  const std::int64_t k = gemm_.problem.k, depth = promotes_ ? gemm_.scales->depth : k;
   const auto columns = static_cast<std::int64_t>(rectangle_.columns.size());
   for_each_piece(static_cast<std::int64_t>(rectangle_.rows.size()), threads, [&](std::int64_t i) {
     const double* row = rows_.values.data() + i * k;
@@ -76,8 +88,7 @@ std::vector<double> GemmModel::contributions(std::int64_t begin, std::int64_t en
       double sum = 0;
       for (std::int64_t p = begin; p < end;) {
         const std::int64_t stop = std::min(end, (p / depth + 1) * depth);
-        const double factor =
-            gemm_.scales ? static_cast<double>(gemm_.scales->factor(at.i, at.j, p / depth)) : 1;
+        const double factor = promotes_ ? gemm_.scales->factor(at.i, at.j, p / depth) : 1;
         double products = 0;
         for (; p < stop; ++p) products += row[p] * column[p];
         sum += products * factor;

@@ -49,9 +49,10 @@ class GemmModel {
   }
 
   const PreparedGemm& gemm_;
+  bool promotes_;  // by scales along k
   GemmRectangle rectangle_;
   StagedSum sum_;
-  RealOperands rows_, columns_;  // of the rectangle, one after the other
+  RealOperands rows_, columns_;  // of the rectangle, one after the other; see append_scaled()
   std::vector<double> factors_;  // of the epilogue, for each output
 };
 

@@ -29,7 +29,7 @@ class StagedGemm final : public StagedComputation {
       add_stage(Step::join, {contract.schedule == Schedule::promote ? "promote" : "join",
                              StageKind::arithmetic});
     }
-    if (problem.block_scaled()) add_stage(Step::scales, {"scale products", StageKind::mandated});
+    if (has_factors()) add_stage(Step::scales, {"scale products", StageKind::mandated});
     if (!gemm_.epilogue.is_identity() || integers_become_real())
       add_stage(Step::epilogue, {"epilogue", StageKind::arithmetic});
     // What is stored as f32 is the last f32 step as it is.
@@ -85,6 +85,9 @@ class StagedGemm final : public StagedComputation {
     return scalars;
   }
 
+  // Scales along k are factors of promoted sums.
+  bool has_factors() const { return gemm_.problem.block_scaled() && !gemm_.contract.block_scale; }
+
   bool integers_become_real() const {
     return gemm_.contract.unit == Unit::int32 && gemm_.problem.output != FormatId::s32;
   }
@@ -105,7 +108,7 @@ class StagedGemm final : public StagedComputation {
   }
 
   void list_faults() {
-    for (const SumFault fault : sum_.faults(gemm_.problem.block_scaled()))
+    for (const SumFault fault : sum_.faults(has_factors()))
       add_fault({is_of_join(fault) ? Step::join : Step::accumulate, fault}, words_of(fault));
     if (gemm_.scalars.has_scale_a || gemm_.scalars.has_scale_b)
       add_fault({.step = Step::epilogue, .factors_in_bf16 = true}, "scales rounded to bf16");
@@ -134,9 +137,18 @@ class StagedGemm final : public StagedComputation {
     exact.reserve(codes.size());
     for (std::size_t i = 0; i < codes.size(); ++i) {
       const auto vector = static_cast<std::int64_t>(i) / k % vectors;
-      const float scale = *scale_at(problem, side, vector, static_cast<std::int64_t>(i) % k);
-      low.append(static_cast<double>(codes[i]), element);
-      exact.append(static_cast<double>(values[i]) / static_cast<double>(scale), element);
+      const auto scale =
+          static_cast<double>(*scale_at(problem, side, vector, static_cast<std::int64_t>(i) % k));
+      const auto code = static_cast<double>(codes[i]),
+                 unrounded = static_cast<double>(values[i]) / scale;
+      if (gemm_.contract.block_scale) {  // the products are of operands with their scales
+        const Format& of_scale = gemm_.scale_format();
+        low.append_scaled(code, element, scale, of_scale, gemm_.model->node);
+        exact.append_scaled(unrounded, element, scale, of_scale, gemm_.model->node);
+      } else {
+        low.append(code, element);
+        exact.append(unrounded, element);
+      }
     }
   }
 
@@ -151,14 +163,14 @@ class StagedGemm final : public StagedComputation {
 
   std::vector<double> factors(const GemmPlace& at, bool low) const {
     std::vector<double> factors;
-    if (!gemm_.scales) return factors;
+    if (!gemm_.scales || gemm_.contract.block_scale) return factors;
     const BlockScales& scales = *gemm_.scales;
     for (std::int64_t block = 0; block < scales.blocks; ++block) {
       const double a = static_cast<double>(
                        scales.a[static_cast<std::size_t>(block * scales.m + at.i)]),
                    b = static_cast<double>(
                        scales.b[static_cast<std::size_t>(block * scales.n + at.j)]);
-      factors.push_back(low ? static_cast<double>(scales.factor(at.i, at.j, block)) : a * b);
+      factors.push_back(low ? scales.factor(at.i, at.j, block) : a * b);
     }
     return factors;
   }

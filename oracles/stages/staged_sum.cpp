@@ -81,7 +81,8 @@ bool is_of_join(SumFault fault) {
 std::vector<SumFault> StagedSum::faults(bool scaled) const {
   std::vector<SumFault> faults;
   if (!accumulates()) return faults;
-  if (model_ && model_->node.output == NodeOutput::f32_toward_zero)
+  // Sums of FP4 seldom have more bits.
+  if (model_ && model_->node.output == NodeOutput::f32_toward_zero && model_->node.group == 1)
     faults.push_back(SumFault::narrow_accumulator);
   if (model_) faults.push_back(SumFault::bf16_accumulator);
   if (contract_.schedule == Schedule::promote) {

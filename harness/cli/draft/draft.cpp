@@ -168,6 +168,7 @@ std::optional<std::pair<std::string, std::string>> factor_formats(const EntrySur
         parts.back() += c;
       }
     }
+    if (parts[0].starts_with("kind::")) parts.erase(parts.begin());
     if (parts.size() >= 3) return std::pair(parts[1], parts[2]);
   }
   return std::nullopt;
@@ -176,9 +177,10 @@ std::optional<std::pair<std::string, std::string>> factor_formats(const EntrySur
 std::string unit_word(const EntrySurvey& entry) {
   if (entry.units.empty()) return "fma.f32";
   const std::string& unit = entry.units.begin()->first;
+  const std::string_view scaled = unit.find("kind::mx") != unit.npos ? ".block_scale" : "";
   for (const std::string_view own : {"wgmma", "tcgen05"})
-    if (unit.starts_with(own)) return std::string(own);
-  return "mma.sync";
+    if (unit.starts_with(own)) return fmt::format("{}{}", own, scaled);
+  return fmt::format("mma.sync{}", scaled);
 }
 
 std::string all_units(const EntrySurvey& entry) {

@@ -44,13 +44,15 @@ double magnitude_bound(const VectorSize& a, const VectorSize& b) {
          kRoundUp;
 }
 
-VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales) {
+VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales,
+                              double least_weight) {
   VectorSize size;
   size.lowest = kInfinity;
   double squares = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const double scale = std::isfinite(scales[p]) ? std::fabs(static_cast<double>(scales[p])) : 0;
-    if (scale == 0 || parts[p].largest == 0) continue;
+    const double given = std::isfinite(scales[p]) ? std::fabs(static_cast<double>(scales[p])) : 0;
+    if (given == 0 || parts[p].largest == 0) continue;
+    const double scale = std::max(given, least_weight);
     size.one_norm += scale * parts[p].one_norm;
     squares += (scale * parts[p].two_norm) * (scale * parts[p].two_norm);
     size.largest = std::max(size.largest, scale * parts[p].largest);
@@ -64,17 +66,18 @@ VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const
 
 APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled) {
   const bound::NodePlan plan(model);
-  const double length = static_cast<double>(k);
+  const std::int64_t addends = plan.addends(k);
+  const double length = static_cast<double>(addends);
   double nodes = 0, additions = 0;  // toward zero with alignment; to nearest f32
   double chains = 1;                // accumulators started from zero
   if (model.schedule == Schedule::promote)
-    chains = std::ceil(length / static_cast<double>(model.interval));
+    chains = std::ceil(static_cast<double>(k) / static_cast<double>(model.interval));
   const bool split = model.joins();
   if (split) chains = static_cast<double>(model.parts);
   if (model.schedule == Schedule::promote || (split && model.join != Join::bf16))
     additions += chains;
   if (model.is_open()) {
-    const bound::RoundingCounts counts(model, k);
+    const bound::RoundingCounts counts(model, addends);
     nodes = counts.nodes;
     additions = counts.additions;
   } else if (model.fma) {
@@ -97,8 +100,9 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
                    : flushes       ? bound::kF32Minimum
                                    : std::exp2(-125 - std::min(node_bits, joined_bits));
 
-  const double products = model.fma ? 0 : static_cast<double>(model.node.products);
-  const double per_node = (products + 1) * plan.unit + plan.ulp_unit;
+  const double in_node =
+      model.fma ? 0 : static_cast<double>(model.node.products) / static_cast<double>(plan.group);
+  const double per_node = (in_node + 1) * plan.unit + plan.ulp_unit;
   const double roundings_bf16 = split && model.join == Join::bf16 ? 2 * chains : 0;
   // Roundings to nearest let partial sums grow.
   const double growth = std::exp(additions * 0x1p-24 + roundings_bf16 * 0x1p-8);
@@ -106,7 +110,7 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
       (nodes * per_node + additions * 0x1p-24 + roundings_bf16 * 0x1p-8) * growth * kRoundUp;
   // A subnormal accumulator aligns as the smallest normal number does.
   const double lowest = std::max(plan.zero_weight, bound::kF32Minimum);
-  absolute_ = (nodes * ((products + 1) * lowest * plan.unit + bound::kF32Minimum * plan.ulp_unit) +
+  absolute_ = (nodes * ((in_node + 1) * lowest * plan.unit + bound::kF32Minimum * plan.ulp_unit) +
                (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133 +
                (flushes ? 5 * std::max(additions, chains) * bound::kF32Minimum : 0)) *
               growth * kRoundUp;

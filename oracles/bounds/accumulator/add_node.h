@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One node of a tensor core on an accumulator that is known to within a bound: the products are
+// One node of a tensor core on an accumulator that is known to within a bound: the addends are
 // aligned with the accumulator, cut, added and converted. Inside oracles/bounds only.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace plumbline::bound {
 
-// A product as prepared_operand.h has it.
+// An addend: a product as prepared_operand.h has it, or the sum of a group of them.
 struct Term {
   double product, exponent, lowest;
 };

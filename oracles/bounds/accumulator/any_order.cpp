@@ -17,11 +17,11 @@ constexpr double kMayOverflow = 0x1p127;
 
 }  // namespace
 
-// A step takes instruction_length products, the last one of each accumulator perhaps fewer.
-RoundingCounts::RoundingCounts(const BoundModel& model, std::int64_t k) {
+// A step takes instruction_length addends, the last one of each accumulator perhaps fewer.
+RoundingCounts::RoundingCounts(const BoundModel& model, std::int64_t addends) {
   const NodePlan plan(model);
   const double full =
-      std::ceil(static_cast<double>(k) / static_cast<double>(plan.instruction_length));
+      std::ceil(static_cast<double>(addends) / static_cast<double>(plan.instruction_length));
   double accumulators = model.parts > 0 ? std::min(full, static_cast<double>(model.parts)) : full;
   if (model.schedule == Schedule::runs) accumulators = full;  // every step may be a run
   const double steps = full + accumulators;

@@ -12,15 +12,15 @@
 
 namespace plumbline::bound {
 
-// The most roundings of a sum of k products in any order.
+// The most roundings of a sum of so many addends in any order.
 struct RoundingCounts {
   double nodes = 0;      // alignment and conversion toward zero
   double additions = 0;  // to nearest f32, fused with a product or not
 
-  RoundingCounts(const BoundModel& model, std::int64_t k);
+  RoundingCounts(const BoundModel& model, std::int64_t addends);
 };
 
-// Value, exponent weight and lowest weight of every product (prepared_operand.h).
+// Value, exponent weight and lowest weight of every addend (add_node.h).
 struct PreparedProducts {
   std::span<const double> value, exponent, lowest;
   double lost = 0;  // of all together, because operands are taken for 0

@@ -100,7 +100,7 @@ void add_and_round(AccumulatorBound& accumulator, const AccumulatorBound& x,
 }
 
 // The classes of x * factor, unrounded.
-ClassSet classes_of_product(const AccumulatorBound& x, float factor, bool flushes) {
+ClassSet classes_of_product(const AccumulatorBound& x, double factor, bool flushes) {
   using enum ResultClass;
   if (std::isnan(factor)) return nan;
   const bool infinite = std::isinf(factor), negative = factor < 0;
@@ -122,7 +122,7 @@ ClassSet classes_of_product(const AccumulatorBound& x, float factor, bool flushe
   if (x.classes.has(nan)) product.add(nan);
   for (const ResultClass side : {plus_infinity, minus_infinity}) {
     if (!x.classes.has(side)) continue;
-    if (magnitude(static_cast<double>(factor)) < lost) product.add(nan);
+    if (magnitude(factor) < lost) product.add(nan);
     if (factor == 0) {
       product.add(nan);
     } else {
@@ -159,9 +159,10 @@ void add_aligned(AccumulatorBound& state, const NodePlan& plan, const AlignedPro
   const double sum = state.sum + products.sum;
   double lost = magnitude(rounding_error(state.sum, products.sum, sum));
   // Adding the products up in double is exact while they span fewer than 53 bits, else within
-  // `count` roundings.
-  const double span = 4 * products.count * products.largest;
-  if (span > 0x1p53 * products.lowest) lost += products.count * 0x1p-53 * span;
+  // one rounding each.
+  const double span = plan.addend_reach * products.count * products.largest;
+  if (span > 0x1p53 * products.lowest)
+    lost += products.count * plan.addend_products * 0x1p-53 * span;
 
   state.sum = sum;
   state.sum_error = (state.sum_error + lost) * kRoundUp;
@@ -194,15 +195,15 @@ void add_fused(AccumulatorBound& state, double product, double lowest, double of
       reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
 }
 
-LaneFactors::LaneFactors(const BoundModel& model, std::int64_t k, const float* factors) {
+LaneFactors::LaneFactors(const BoundModel& model, std::int64_t k, const double* factors) {
   finite.fill(true);
   if (!model.scaled) return;
   PLUMB_ASSERT(factors != nullptr || k == 0);
   for (std::int64_t at = 0; at < model.intervals(k) * kPanelLanes; ++at) {
-    const float factor = factors[at];
+    const double factor = factors[at];
     const bool usable = std::isfinite(factor);
     if (!usable) finite[static_cast<std::size_t>(at % kPanelLanes)] = false;
-    value.push_back(usable ? static_cast<double>(factor) : 0);
+    value.push_back(usable ? factor : 0);
     lowest.push_back(usable && factor != 0 ? lowest_bit(factor) : 1);
   }
 }
@@ -241,7 +242,7 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& addend,
   add_and_round(accumulator, x, rounding);
 }
 
-void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor,
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, double factor,
                 bool flushes) {
   AccumulatorBound product;
   product.classes = classes_of_product(x, factor, flushes);
@@ -249,8 +250,8 @@ void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float 
     accumulator.classes = ClassSet::of_sum(accumulator.classes, product.classes);
     return;
   }
-  const double s = static_cast<double>(factor), size = magnitude(s);
-  const ExactProduct exact = exact_product(s, x.sum);
+  const double size = magnitude(factor);
+  const ExactProduct exact = exact_product(factor, x.sum);
   const double lost = magnitude(exact.lost);
   product.sum = exact.product;
   product.sum_error = (size * x.sum_error + lost) * kRoundUp;

@@ -40,7 +40,7 @@ struct LaneFactors {
   std::vector<double> value, lowest;  // [interval][kPanelLanes]; a factor that is not finite is 0
   std::array<bool, kPanelLanes> finite;
 
-  LaneFactors(const BoundModel& model, std::int64_t k, const float* factors);
+  LaneFactors(const BoundModel& model, std::int64_t k, const double* factors);
 };
 
 // A rounding to nearest even to `precision` bits with f32's exponents.
@@ -62,7 +62,7 @@ void note_overflow(AccumulatorBound& state, double threshold);
 
 struct NodePlan;
 
-// The products of one node, aligned: what happens to them together. A factor known to a range only
+// The addends of one node, aligned: what happens to them together. A factor known to a range only
 // makes them `off` by so much.
 struct AlignedProducts {
   double sum = 0, count = 0;
@@ -85,7 +85,7 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
                  const NearestRounding& rounding, bool flushes = false);
 
 // accumulator = fma(x, factor, accumulator) in f32. `x.classes` may be anything.
-void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, float factor,
+void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, double factor,
                 bool flushes = false);
 
 // The sum of a split's parts.

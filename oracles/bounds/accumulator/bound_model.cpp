@@ -44,6 +44,7 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
   const auto dot = contract.unit_model(sm, a, b);
   if (!dot || dot->node.output == NodeOutput::f16_nearest_even) return std::nullopt;
   model.node = dot->node;
+  if (model.node.group > 1) model.a_minimum_exponent = model.b_minimum_exponent = 0;
   model.chaining = dot->chaining;
   return model;
 }

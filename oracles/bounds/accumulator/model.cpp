@@ -33,7 +33,8 @@ class Machine {
         row_(row),
         column_(column),
         keep_steps_(options.keep_steps),
-        factors_(options.factors) {
+        factors_(options.factors),
+        scale_format_(options.scale_format) {
     if (contract.unit != Unit::tensor_core) return;
     const auto model = contract.unit_model(sm, a, b);
     PLUMB_ASSERT(model.has_value());
@@ -42,6 +43,10 @@ class Machine {
       a_codes_.push_back(static_cast<std::uint32_t>(encode(a_, static_cast<double>(row[p]))));
       b_codes_.push_back(static_cast<std::uint32_t>(encode(b_, static_cast<double>(column[p]))));
     }
+    if (!contract.block_scale) return;
+    scale_depth_ = contract.scale_depth(a, b);
+    scales_a_ = decoded_scales(options.scales_a, k);
+    scales_b_ = decoded_scales(options.scales_b, k);
   }
 
   // One accumulator over [begin, end), from zero.
@@ -67,7 +72,7 @@ class Machine {
       const float fresh = chain(base, std::min(end, base + contract_.interval));
       if (contract_.promotion == Promotion::scaled_fma) {
         const auto interval = static_cast<std::size_t>(base / contract_.interval);
-        total = fma(fresh, factors_.empty() ? 1.0f : factors_[interval], total);
+        total = fma(fresh, factors_.empty() ? 1.0f : static_cast<float>(factors_[interval]), total);
       } else {
         total = kept(total + kept(fresh));
       }
@@ -92,7 +97,38 @@ class Machine {
     return value;
   }
 
+  // Of every block of k to the end of the last instruction: 1 where there are none.
+  std::vector<Decoded> decoded_scales(const std::vector<float>& given, std::int64_t k) const {
+    const std::int64_t length = model_.node.products;
+    const std::int64_t blocks = (k + length - 1) / length * length / scale_depth_;
+    const Format& of_scales = format(scale_format_);
+    std::vector<Decoded> scales;
+    for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
+      const float scale = block < given.size() ? std::fabs(given[block]) : 1.0f;
+      scales.push_back(decode(of_scales, encode(of_scales, static_cast<double>(scale))));
+    }
+    return scales;
+  }
+
+  // Products beyond the end are of zeros.
+  float scaled_instruction(std::int64_t begin, std::int64_t end, float accumulator) const {
+    const auto length = static_cast<std::size_t>(model_.node.products),
+               blocks = length / static_cast<std::size_t>(scale_depth_),
+               first_block = static_cast<std::size_t>(begin / scale_depth_);
+    std::vector<Decoded> a(length, decode(a_, 0)), b(length, decode(b_, 0));
+    for (std::int64_t p = begin; p < end; ++p) {
+      const auto at = static_cast<std::size_t>(p), to = static_cast<std::size_t>(p - begin);
+      a[to] = decode(a_, a_codes_[at]);
+      b[to] = decode(b_, b_codes_[at]);
+    }
+    const NodeScales scales{scale_format_, std::span(scales_a_).subspan(first_block, blocks),
+                            std::span(scales_b_).subspan(first_block, blocks)};
+    return std::bit_cast<float>(
+        scaled_node(model_.node, a_, b_, a, b, scales, std::bit_cast<std::uint32_t>(accumulator)));
+  }
+
   float instruction(std::int64_t begin, std::int64_t end, float accumulator) const {
+    if (contract_.block_scale) return scaled_instruction(begin, end, accumulator);
     const auto first = static_cast<std::size_t>(begin),
                count = static_cast<std::size_t>(end - begin);
     const std::span<const std::uint32_t> a(a_codes_), b(b_codes_);
@@ -107,9 +143,12 @@ class Machine {
   const float* row_;
   const float* column_;
   bool keep_steps_;
-  const std::vector<float>& factors_;
+  const std::vector<double>& factors_;
   DotModel model_{};
   std::vector<std::uint32_t> a_codes_, b_codes_;
+  FormatId scale_format_;
+  std::int64_t scale_depth_ = 0;
+  std::vector<Decoded> scales_a_, scales_b_;
 };
 
 float joined(const std::vector<float>& parts, Join join, bool flushes,

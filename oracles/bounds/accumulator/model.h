@@ -26,7 +26,10 @@ struct AccumulatorRun {
 struct AccumulatorOptions {
   bool keep_steps = false;
   std::vector<std::int64_t> join_order;  // of the parts, for joins in any order; empty: increasing
-  std::vector<float> factors;            // of a scaled promotion, per interval of k; empty: all 1
+  std::vector<double> factors;           // of a scaled promotion, per interval of k; empty: all 1
+  // Of a unit with block scales, per Contract::scale_depth of k; empty: all 1.
+  FormatId scale_format = FormatId::ue8m0;
+  std::vector<float> scales_a{}, scales_b{};
 };
 
 // row and column hold values of the formats. Not for Unit::int32. Asserts that Contract::check()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A node's parameters as weights (powers of two), and which elements of k each node of an
-// instruction takes.
+// A node's parameters as weights (powers of two), and which addends each node of an instruction
+// takes: products, or of a block-scaled unit for FP4 the exact sums of `group` products.
 #pragma once
 
 #include <cmath>
@@ -16,9 +16,14 @@ struct NodePlan {
   double unit = 0;              // 2^-F: the alignment unit, relative to the alignment exponent
   double precision_weight = 0;  // 2^(p-1)
   double ulp_unit = 0;          // 2^(1-p)
-  std::int64_t instruction_length = 1;  // elements of k per step of the chain
-  std::vector<std::vector<std::int64_t>>
-      nodes;  // per node, offsets of its products within the step
+  std::int64_t group = 1;       // elements of k in one addend
+  std::int64_t instruction_length = 1;           // addends per step of the chain
+  std::vector<std::vector<std::int64_t>> nodes;  // per node, offsets of its addends within the step
+  double addend_reach = 4;     // an addend is below so many times its exponent weight,
+  double addend_products = 1;  // and so many are added up in double to make it
+
+  // The number of addends that the first `elements` of k are, the last one perhaps of fewer.
+  std::int64_t addends(std::int64_t elements) const { return (elements + group - 1) / group; }
 
   explicit NodePlan(const BoundModel& model);
 };
@@ -35,8 +40,14 @@ inline NodePlan::NodePlan(const BoundModel& model) {
   unit = std::ldexp(1.0, -model.node.fraction_bits);
   precision_weight = std::ldexp(1.0, precision - 1);
   ulp_unit = std::ldexp(1.0, 1 - precision);
+  group = model.node.group;
+  if (group > 1) {
+    // Products of two numbers of e2m1 reach 36, and their scales four times their exponents' weight.
+    addend_products = static_cast<double>(group);
+    addend_reach = 256 * addend_products;
+  }
   if (model.chaining == Chaining::in_order) {
-    instruction_length = model.node.products;
+    instruction_length = model.node.products / group;
     nodes.resize(1);
     for (std::int64_t p = 0; p < instruction_length; ++p) nodes[0].push_back(p);
   } else {  // k mod 4 in {0, 1}, then {2, 3}

@@ -3,8 +3,12 @@
 // vectorise.
 #include "oracles/bounds/accumulator/prepared_operand.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
+
+#include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline {
 namespace {
@@ -30,41 +34,110 @@ inline PreparedElement prepare_element(float element, float minimum) {
           zero ? std::numeric_limits<float>::infinity() : lowest};
 }
 
+constexpr ScaledElement kNothing{0, 0, std::numeric_limits<double>::infinity()};
+
+// A scale as an element of its own format is prepared.
+ScaledElement prepare_scale(const OperandScales& scales, std::int64_t block) {
+  const double scale = static_cast<double>(scales.values[block * scales.stride]);
+  if (scale == 0 || !std::isfinite(scale)) return kNothing;
+  const int exponent = std::max(std::ilogb(scale), scales.minimum_exponent);
+  return {scale, std::ldexp(1.0, exponent), bound::lowest_bit(scale)};
+}
+
+inline ScaledElement scaled(const PreparedElement& element, const ScaledElement& scale,
+                            bool of_groups) {
+  if (element.value == 0 || scale.value == 0) return kNothing;
+  return {static_cast<double>(element.value) * scale.value,
+          of_groups ? scale.exponent : static_cast<double>(element.exponent) * scale.exponent,
+          static_cast<double>(element.lowest) * scale.lowest};
+}
+
+// Calls put(p, element) for all k elements of an operand that has scales.
+template <typename Put>
+void for_each_scaled(const BoundOperand& operand, std::int64_t k, float minimum, const Put& put) {
+  const OperandScales& scales = operand.scales;
+  for (std::int64_t begin = 0; begin < k; begin += scales.depth) {
+    const ScaledElement scale = prepare_scale(scales, begin / scales.depth);
+    for (std::int64_t p = begin; p < std::min(k, begin + scales.depth); ++p)
+      put(p, scaled(prepare_element(operand.elements[p], minimum), scale, scales.group > 1));
+  }
+}
+
+std::size_t whole_groups(const BoundOperand& operand, std::int64_t k) {
+  const std::int64_t group = operand.scales.group;
+  return static_cast<std::size_t>((k + group - 1) / group * group);
+}
+
 }  // namespace
 
 PreparedElement prepare(float element, int minimum_exponent) {
   return prepare_element(element, power_of_two(minimum_exponent));
 }
 
-void PreparedVector::assign(const float* elements, std::int64_t k, int minimum_exponent) {
-  const auto size = static_cast<std::size_t>(k);
-  value.resize(size);
-  exponent.resize(size);
-  lowest.resize(size);
+ScaledElement prepare(const BoundOperand& operand, std::int64_t p, int minimum_exponent) {
+  const PreparedElement element = prepare(operand.elements[p], minimum_exponent);
+  if (operand.scales.values != nullptr) {
+    return scaled(element, prepare_scale(operand.scales, p / operand.scales.depth),
+                  operand.scales.group > 1);
+  }
+  return {static_cast<double>(element.value), static_cast<double>(element.exponent),
+          static_cast<double>(element.lowest)};
+}
+
+void PreparedVector::assign(const BoundOperand& operand, std::int64_t k, int minimum_exponent) {
+  source = operand;
+  const std::size_t size = whole_groups(operand, k);
+  value.assign(size, kNothing.value);
+  exponent.assign(size, kNothing.exponent);
+  lowest.assign(size, kNothing.lowest);
   const float minimum = power_of_two(minimum_exponent);
-  for (std::size_t p = 0; p < size; ++p) {
-    const PreparedElement prepared = prepare_element(elements[p], minimum);
+  const auto put = [this](std::int64_t at, const auto& prepared) {
+    const auto p = static_cast<std::size_t>(at);
     value[p] = prepared.value;
     exponent[p] = prepared.exponent;
     lowest[p] = prepared.lowest;
-  }
+  };
+  if (operand.scales.values != nullptr) return for_each_scaled(operand, k, minimum, put);
+  for (std::int64_t p = 0; p < k; ++p) put(p, prepare_element(operand.elements[p], minimum));
 }
 
-void PreparedPanel::assign(const std::array<const float*, kPanelLanes>& vectors,
+void PreparedPanel::assign(const std::array<BoundOperand, kPanelLanes>& operands,
                            std::int64_t length, int minimum_exponent) {
   k = length;
-  const auto size = static_cast<std::size_t>(length) * kPanelLanes;
+  sources = operands;
+  beyond = {};
+  const std::size_t size = whole_groups(operands[0], length) * kPanelLanes;
+  const float minimum = power_of_two(minimum_exponent);
+  if (operands[0].scales.values != nullptr) {
+    value.assign(size, 0);
+    exponent.assign(size, 0);
+    lowest.assign(size, std::numeric_limits<float>::infinity());
+    for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
+      if (operands[lane].elements == nullptr) continue;
+      for_each_scaled(operands[lane], k, minimum, [&](std::int64_t p, const ScaledElement& one) {
+        // The exponent of a group may lie above that of its elements.
+        if (std::fabs(one.value) >= 0x1p127 || one.exponent >= 0x1p127) {
+          beyond[lane] = true;
+          return;
+        }
+        const std::size_t at = static_cast<std::size_t>(p) * kPanelLanes + lane;
+        value[at] = static_cast<float>(one.value);
+        exponent[at] = static_cast<float>(one.exponent);
+        lowest[at] = static_cast<float>(one.lowest);
+      });
+    }
+    return;
+  }
   value.resize(size);
   exponent.resize(size);
   lowest.resize(size);
-  const float minimum = power_of_two(minimum_exponent);
   // Interleave a short stretch first, so that the arithmetic runs over contiguous elements.
   constexpr std::int64_t kStretch = 64;
   for (std::int64_t begin = 0; begin < length; begin += kStretch) {
     const std::int64_t end = begin + kStretch < length ? begin + kStretch : length;
     float block[kStretch * kPanelLanes];
     for (int lane = 0; lane < kPanelLanes; ++lane) {
-      const float* vector = vectors[static_cast<std::size_t>(lane)];
+      const float* vector = operands[static_cast<std::size_t>(lane)].elements;
       for (std::int64_t p = begin; p < end; ++p) {
         block[(p - begin) * kPanelLanes + lane] = vector != nullptr ? vector[p] : 0.0f;
       }

@@ -8,6 +8,9 @@
 // A zero has exponent weight 0 and lowest weight infinity, so that it never raises a maximum or
 // lowers a minimum. NaN and Inf count as zero: rows that hold them are judged by class.
 //
+// Scales of a block-scaled unit are multiplied in: an element times its scale, whose exponents add.
+// Where a node adds groups of products exactly (FP4), the exponent is that of the scale alone.
+//
 // A panel holds kPanelLanes vectors interleaved, [k][lane], for eight dot products at a time.
 #pragma once
 
@@ -26,19 +29,51 @@ struct PreparedElement {
 // minimum_exponent: emin of the format the operand is stored in.
 PreparedElement prepare(float element, int minimum_exponent);
 
+// What a block-scaled unit multiplies a vector by: elements [i * depth, (i + 1) * depth) by
+// values[i * stride]. Null values are none. One that is not finite counts as 0.
+struct OperandScales {
+  const float* values = nullptr;
+  std::int64_t stride = 1, depth = 1;
+  int minimum_exponent = 0;  // emin of their format
+  std::int64_t group = 1;    // products that are added exactly (NodeModel::group)
+};
+
+// A row of A or a column of B. Nothing is owned.
+struct BoundOperand {
+  const float* elements = nullptr;
+  OperandScales scales{};
+
+  BoundOperand() = default;
+
+  BoundOperand(const float* plain) : elements(plain) {}
+
+  BoundOperand(const float* scaled, const OperandScales& by) : elements(scaled), scales(by) {}
+};
+
+// An element with its scale, in double's range.
+struct ScaledElement {
+  double value, exponent, lowest;
+};
+
+ScaledElement prepare(const BoundOperand& operand, std::int64_t p, int minimum_exponent);
+
 // One vector, in double so that the vector path can broadcast without converting.
 struct PreparedVector {
-  std::vector<double> value, exponent, lowest;
+  BoundOperand source;
+  std::vector<double> value, exponent, lowest;  // to the end of the last group
 
-  void assign(const float* elements, std::int64_t k, int minimum_exponent);
+  void assign(const BoundOperand& operand, std::int64_t k, int minimum_exponent);
 };
 
 struct PreparedPanel {
   std::int64_t k = 0;
-  std::vector<float> value, exponent, lowest;  // [k][kPanelLanes]
+  std::array<BoundOperand, kPanelLanes> sources;
+  std::vector<float> value, exponent, lowest;  // [k, to the end of the last group][kPanelLanes]
+  // Lanes with scaled elements beyond the range of f32, which are left out here.
+  std::array<bool, kPanelLanes> beyond{};
 
-  // Null vectors stand for zeros.
-  void assign(const std::array<const float*, kPanelLanes>& vectors, std::int64_t length,
+  // Operands without elements stand for zeros.
+  void assign(const std::array<BoundOperand, kPanelLanes>& operands, std::int64_t length,
               int minimum_exponent);
 };
 

@@ -23,34 +23,47 @@ using namespace bound;
 
 namespace {
 
-// One dot product's terms, made when asked for.
+// One dot product's addends, made when asked for.
 class Terms {
  public:
-  Terms(const BoundModel& model, const float* row, const float* column)
-      : model_(model), row_(row), column_(column) {}
+  Terms(const BoundModel& model, const BoundOperand& row, const BoundOperand& column,
+        std::int64_t k)
+      : model_(model), row_(row), column_(column), k_(k), group_(model.node.group) {}
 
-  Term operator[](std::int64_t p) const {
-    const PreparedElement x = prepare(row_[p], model_.a_minimum_exponent);
-    const PreparedElement y = prepare(column_[p], model_.b_minimum_exponent);
-    return {static_cast<double>(x.value) * y.value, static_cast<double>(x.exponent) * y.exponent,
-            static_cast<double>(x.lowest) * y.lowest};
+  Term operator[](std::int64_t at) const {
+    if (group_ == 1) return product(at);
+    Term sum{0, 0, kInfinity};
+    for (std::int64_t p = at * group_; p < std::min(k_, (at + 1) * group_); ++p) {
+      const Term one = product(p);
+      sum.product += one.product;
+      sum.exponent = larger(sum.exponent, one.exponent);
+      sum.lowest = smaller(sum.lowest, one.lowest);
+    }
+    return sum;
   }
 
   // What f32 operations that take small operands for 0 lose of a product.
   double lost(std::int64_t p) const {
     if (!model_.flushes || !model_.fma) return 0;
-    const double x = magnitude(static_cast<double>(row_[p])),
-                 y = magnitude(static_cast<double>(column_[p]));
+    const double x = magnitude(static_cast<double>(row_.elements[p])),
+                 y = magnitude(static_cast<double>(column_.elements[p]));
     return x < kF32Minimum || y < kF32Minimum ? x * y : 0;
   }
 
  private:
+  Term product(std::int64_t p) const {
+    const ScaledElement x = prepare(row_, p, model_.a_minimum_exponent);
+    const ScaledElement y = prepare(column_, p, model_.b_minimum_exponent);
+    return {x.value * y.value, x.exponent * y.exponent, x.lowest * y.lowest};
+  }
+
   const BoundModel& model_;
-  const float* row_;
-  const float* column_;
+  const BoundOperand& row_;
+  const BoundOperand& column_;
+  std::int64_t k_, group_;
 };
 
-// One accumulator over [begin, end), from zero.
+// One accumulator over elements [begin, end), from zero.
 AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Terms& terms,
                        std::int64_t begin, std::int64_t end) {
   AccumulatorBound state;
@@ -64,23 +77,25 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
     }
     return state;
   }
-  for (std::int64_t base = begin; base < end; base += plan.instruction_length) {
+  const std::int64_t last = plan.addends(end);
+  for (std::int64_t base = plan.addends(begin); base < last; base += plan.instruction_length) {
     if (model.chaining == Chaining::in_order) {
-      add_node(state, plan, terms, base, plan.nodes[0], end);
+      add_node(state, plan, terms, base, plan.nodes[0], last);
     } else {
       AccumulatorBound fresh;
-      for (const auto& offsets : plan.nodes) add_node(fresh, plan, terms, base, offsets, end);
+      for (const auto& offsets : plan.nodes) add_node(fresh, plan, terms, base, offsets, last);
       add_rounded(state, fresh, kNearestF32);
     }
   }
   return state;
 }
 
-// Of a schedule that leaves something open: from the products alone.
-RunningBound of_open_schedule(const BoundModel& model, const Terms& terms, std::int64_t k) {
+// Of a schedule that leaves something open: from the addends alone.
+RunningBound of_open_schedule(const BoundModel& model, const NodePlan& plan, const Terms& terms,
+                              std::int64_t k) {
   std::vector<double> value, exponent, lowest;
   double lost = 0;
-  for (std::int64_t p = 0; p < k; ++p) {
+  for (std::int64_t p = 0; p < plan.addends(k); ++p) {
     lost = (lost + terms.lost(p)) * kRoundUp;
     const Term term = terms[p];
     value.push_back(term.product);
@@ -112,12 +127,13 @@ AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms
 
 }  // namespace
 
-RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
-                           std::int64_t k, const PromotionScales& scales) {
+RunningBound running_bound(const BoundModel& model, const BoundOperand& row,
+                           const BoundOperand& column, std::int64_t k,
+                           const PromotionScales& scales) {
   PLUMB_ASSERT(model.scaled == (scales.factors != nullptr) || k == 0);
   const NodePlan plan(model);
-  const Terms terms(model, row, column);
-  if (model.is_open()) return of_open_schedule(model, terms, k);
+  const Terms terms(model, row, column, k);
+  if (model.is_open()) return of_open_schedule(model, plan, terms, k);
   if (!model.joins()) return part(model, plan, terms, 0, k, scales).result();
   const std::int64_t length = model.part_length(k);
   std::vector<AccumulatorBound> parts;

@@ -36,7 +36,9 @@ struct BoundModel {
   Join join = Join::f32_ordered;
   bool scaled = false;   // promote: by fma with a factor per interval instead of by addition
   bool flushes = false;  // f32 operations outside of the unit may take numbers below 2^-126 for 0
-  int a_minimum_exponent = -126, b_minimum_exponent = -126;  // of the operand formats
+  // Of the operand formats; 0 where a node adds groups of products, whose exponent is that of their
+  // scales (NodeModel::group).
+  int a_minimum_exponent = -126, b_minimum_exponent = -126;
 
   // Whether the accumulator is a join of parts. Atomics join even a single part: to zero.
   bool joins() const {
@@ -71,22 +73,23 @@ struct RunningBound {
 // What a scaled promotion needs to know of one dot product, per interval of k. Sums count factors
 // that are not finite as 0; classes tell what they do.
 struct PromotionScales {
-  const float* factors = nullptr;     // fl(scale_a * scale_b)
+  const double* factors = nullptr;    // fl(scale_a * scale_b)
   const ClassSet* classes = nullptr;  // of the products alone (special_class()); null: all finite
 };
 
 // For a scaled model `scales` is needed, otherwise it must be empty.
-RunningBound running_bound(const BoundModel& model, const float* row, const float* column,
-                           std::int64_t k, const PromotionScales& scales = {});
+RunningBound running_bound(const BoundModel& model, const BoundOperand& row,
+                           const BoundOperand& column, std::int64_t k,
+                           const PromotionScales& scales = {});
 
 // Lane l: row . column l. `rows` may be one vector shared by all lanes or a panel of its own
 // vectors.
 // factors: [interval][kPanelLanes] for a scaled model, else null.
 using RunningBounds = std::array<RunningBound, kPanelLanes>;
 RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
-                             const PreparedPanel& columns, const float* factors = nullptr);
+                             const PreparedPanel& columns, const double* factors = nullptr);
 RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
-                             const PreparedPanel& columns, const float* factors = nullptr);
+                             const PreparedPanel& columns, const double* factors = nullptr);
 
 // The instruction set running_bounds() runs on here.
 const char* running_bounds_target();

@@ -75,13 +75,23 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
     largest[v] = hn::Zero(d);
     lowest[v] = infinity;
   }
+  const auto add_product = [&](std::size_t v, std::int64_t p, V& sum, V& low) {
+    sum = hn::MulAdd(rows.value(p, v), columns.value(p, v), sum);  // the product alone is exact
+    largest[v] = hn::Max(largest[v], hn::Mul(rows.exponent(p, v), columns.exponent(p, v)));
+    low = hn::Min(low, hn::Mul(rows.lowest(p, v), columns.lowest(p, v)));
+  };
   for (std::size_t t = 0; t < count; ++t) {
     const std::int64_t p = base + offsets[t];
     for (std::size_t v = 0; v < kVectors; ++v) {
-      products[v] = hn::MulAdd(rows.value(p, v), columns.value(p, v),
-                               products[v]);  // the product alone is exact
-      largest[v] = hn::Max(largest[v], hn::Mul(rows.exponent(p, v), columns.exponent(p, v)));
-      term_lowest[t][v] = hn::Mul(rows.lowest(p, v), columns.lowest(p, v));
+      term_lowest[t][v] = infinity;
+      if (plan.group == 1) {
+        add_product(v, p, products[v], term_lowest[t][v]);
+      } else {
+        V sum = hn::Zero(d);
+        for (std::int64_t i = 0; i < plan.group; ++i)
+          add_product(v, p * plan.group + i, sum, term_lowest[t][v]);
+        products[v] = hn::Add(products[v], sum);
+      }
       lowest[v] = hn::Min(lowest[v], term_lowest[t][v]);
     }
   }
@@ -109,10 +119,10 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
 
     const V sum = hn::Add(old.sum, products[v]);
     V lost = hn::Abs(rounding_error(old.sum, products[v], sum));
-    const V span = hn::Mul(hn::Mul(splat(4), terms), largest[v]);
+    const V span = hn::Mul(hn::Mul(splat(plan.addend_reach), terms), largest[v]);
     const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), lowest[v]));
-    lost =
-        hn::Add(lost, hn::IfThenElseZero(inexact, hn::Mul(hn::Mul(terms, splat(0x1p-53)), span)));
+    const V roundings = hn::Mul(hn::Mul(terms, splat(plan.addend_products)), splat(0x1p-53));
+    lost = hn::Add(lost, hn::IfThenElseZero(inexact, hn::Mul(roundings, span)));
 
     const V round_up = splat(kRoundUp), ulp_unit = splat(plan.ulp_unit);
     state.sum = sum;
@@ -246,8 +256,9 @@ HWY_INLINE void chain(const BoundModel& model, const NodePlan& plan, const Rows&
     for (std::int64_t p = begin; p < end; ++p) add_fma(states, rows, columns, p);
     return;
   }
-  for (std::int64_t base = begin; base < end; base += plan.instruction_length) {
-    const std::int64_t room = end - base;
+  const std::int64_t last = plan.addends(end);
+  for (std::int64_t base = plan.addends(begin); base < last; base += plan.instruction_length) {
+    const std::int64_t room = last - base;
     const bool fresh_start = model.chaining == Chaining::hopper_fp8;
     States fresh;
     if (fresh_start) set_zero(fresh);
@@ -357,7 +368,8 @@ bool may_flush(const BoundModel& model, const LaneFactors& factors, std::size_t 
 // is all there is for a lane where `flushes`.
 template <typename Part, typename Flushes, typename Again>
 RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFactors& factors,
-                        const Part& part, const Flushes& flushes, const Again& again) {
+                        const std::array<bool, kPanelLanes>& beyond, const Part& part,
+                        const Flushes& flushes, const Again& again) {
   RunningBounds bounds;
   if (model.is_open()) {
     for (std::size_t lane = 0; lane < kPanelLanes; ++lane) bounds[lane] = again(lane);
@@ -376,7 +388,8 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFacto
       of_lane[p] = parts[p].lanes[lane];
       reach += parts[p].reach[lane];
     }
-    if (!(reach < kSafeReach / 4) || !factors.finite[lane] || (model.flushes && flushes(lane))) {
+    if (!(reach < kSafeReach / 4) || beyond[lane] || !factors.finite[lane] ||
+        (model.flushes && flushes(lane))) {
       bounds[lane] = again(lane);
     } else {
       bounds[lane] =
@@ -386,32 +399,28 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFacto
   return bounds;
 }
 
-std::vector<float> lane_of(const std::vector<float>& panel, std::size_t lane) {
-  std::vector<float> vector(panel.size() / kPanelLanes);
-  for (std::size_t p = 0; p < vector.size(); ++p) vector[p] = panel[p * kPanelLanes + lane];
-  return vector;
-}
-
 // One lane by the specification.
-RunningBound bound_of_lane(const BoundModel& model, const std::vector<float>& row,
-                           const PreparedPanel& columns, const float* factors, std::size_t lane) {
-  std::vector<float> of_lane;
+RunningBound bound_of_lane(const BoundModel& model, const BoundOperand& row,
+                           const PreparedPanel& columns, const double* factors, std::size_t lane) {
+  const BoundOperand& column = columns.sources[lane];
+  if (row.elements == nullptr || column.elements == nullptr) return {};
+  std::vector<double> of_lane;
   for (std::int64_t i = 0; model.scaled && i < model.intervals(columns.k); ++i)
     of_lane.push_back(factors[i * kPanelLanes + static_cast<std::int64_t>(lane)]);
   PromotionScales scales;
   if (model.scaled) scales.factors = of_lane.data();
-  return running_bound(model, row.data(), lane_of(columns.value, lane).data(), columns.k, scales);
+  return running_bound(model, row, column, columns.k, scales);
 }
 
 }  // namespace
 }  // namespace bound
 
 RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
-                             const PreparedPanel& columns, const float* factors) {
+                             const PreparedPanel& columns, const double* factors) {
   const bound::NodePlan plan(model);
   const bound::LaneFactors lane_factors(model, columns.k, factors);
   return bound::bounds_of(
-      model, columns.k, lane_factors,
+      model, columns.k, lane_factors, columns.beyond,
       [&](std::int64_t begin, std::int64_t end, bound::LanePart& out) {
         HWY_DYNAMIC_DISPATCH(bound::part_shared)
         (model, plan, row, columns, begin, end, lane_factors, out);
@@ -421,17 +430,19 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedVector& row,
                                 bound::least_of(columns.lowest, lane, kPanelLanes));
       },
       [&](std::size_t lane) {
-        const std::vector<float> floats(row.value.begin(), row.value.end());
-        return bound::bound_of_lane(model, floats, columns, factors, lane);
+        return bound::bound_of_lane(model, row.source, columns, factors, lane);
       });
 }
 
 RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
-                             const PreparedPanel& columns, const float* factors) {
+                             const PreparedPanel& columns, const double* factors) {
   const bound::NodePlan plan(model);
   const bound::LaneFactors lane_factors(model, columns.k, factors);
+  std::array<bool, kPanelLanes> beyond;
+  for (std::size_t lane = 0; lane < kPanelLanes; ++lane)
+    beyond[lane] = rows.beyond[lane] || columns.beyond[lane];
   return bound::bounds_of(
-      model, columns.k, lane_factors,
+      model, columns.k, lane_factors, beyond,
       [&](std::int64_t begin, std::int64_t end, bound::LanePart& out) {
         HWY_DYNAMIC_DISPATCH(bound::part_panels)
         (model, plan, rows, columns, begin, end, lane_factors, out);
@@ -442,8 +453,7 @@ RunningBounds running_bounds(const BoundModel& model, const PreparedPanel& rows,
                                 bound::least_of(columns.lowest, lane, kPanelLanes));
       },
       [&](std::size_t lane) {
-        return bound::bound_of_lane(model, bound::lane_of(rows.value, lane), columns, factors,
-                                    lane);
+        return bound::bound_of_lane(model, rows.sources[lane], columns, factors, lane);
       });
 }
 

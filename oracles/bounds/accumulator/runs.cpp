@@ -166,7 +166,9 @@ std::vector<Dealing> dealings(const BoundModel& model, std::int64_t step, std::i
   if (model.fma) {
     for (const std::int64_t grain : {1, 2, 4, 8}) add(grain, 32);
   } else {
-    for (const std::int64_t grain : {8, 16, 32, 64}) add(grain, 8);
+    const std::int64_t group = model.node.group;
+    for (const std::int64_t grain : {8, 16, 32, 64})
+      if (grain % group == 0) add(grain / group, 8);
   }
   return all;
 }

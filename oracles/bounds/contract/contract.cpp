@@ -41,7 +41,7 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
     case Unit::tensor_core:
       break;
   }
-  const std::string_view name = word_of(ContractUnit{contract.unit, contract.instruction});
+  const std::string_view name = word_of(unit_of(contract));
   const auto model = contract.unit_model(sm, a, b);
   if (!model)
     return fmt::format("products: {} of {}, which sm_{} does not have", name, operand_words(a, b),
@@ -50,6 +50,11 @@ std::string unit_line(const Contract& contract, int sm, FormatId a, FormatId b) 
       "products: {} {} on sm_{}, nodes of {} products and {} fraction bits, each result {}", name,
       operand_words(a, b), sm, model->node.products, model->node.fraction_bits,
       describe_node_output(model->node.output));
+  if (contract.block_scale) {
+    line += "; products are multiplied by the scales of their block of k";
+    if (model->node.group > 1)
+      line += fmt::format(" and added exactly in groups of {}", model->node.group);
+  }
   if (model->chaining == Chaining::hopper_fp8) {
     line += "; two nodes from zero per instruction, then one f32 addition to nearest even";
   }
@@ -175,12 +180,23 @@ std::string epilogue_line(const Contract& contract) {
 
 std::optional<DotModel> Contract::unit_model(int sm, FormatId a, FormatId b) const {
   std::optional<DotModel> model = dot_model(sm, instruction, a, b, FormatId::f32);
+  if (block_scale) {
+    const bool narrow = format(a).storage_bits == 8 && format(b).storage_bits == 8;
+    if (!model || !narrow) return std::nullopt;
+    const std::optional<NodeModel> node =
+        scaled_node_model(sm, instruction, scale_depth(a, b) == 16 ? 64 : 32);
+    return node ? std::optional(DotModel{*node}) : std::nullopt;
+  }
   if (model && instruction_k > 0) {
     const std::int64_t nodes = model->chaining == Chaining::hopper_fp8 ? 2 : 1;
     model->node.products =
         static_cast<int>(std::min<std::int64_t>(model->node.products, instruction_k / nodes));
   }
   return model;
+}
+
+std::int64_t Contract::scale_depth(FormatId a, FormatId b) const {
+  return a == FormatId::e2m1 && b == FormatId::e2m1 && instruction_k != 32 ? 16 : 32;
 }
 
 std::string Contract::describe(int sm, FormatId a, FormatId b) const {
@@ -221,13 +237,26 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
   }
   if (unit == Unit::tensor_core && !unit_model(sm, a, b)) {
     return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
-                           word_of(ContractUnit{unit, instruction}), operand_words(a, b)),
+                           word_of(unit_of(*this)), operand_words(a, b)),
                "choose another target or another unit");
   }
   if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
     return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)),
                dequantize_b ? "a B that was dequantized needs a unit for floating-point operands"
                             : "integer operands are s8 and u8");
+  }
+  if (block_scale) {
+    const std::int64_t length = unit_model(sm, a, b)->node.products;
+    if (promotion == Promotion::scaled_fma) {
+      return bad(fmt::format("scales are applied twice: by {} and by promotion \"{}\"",
+                             word_of(unit_of(*this)), word_of(promotion)),
+                 "keep the one the kernel does");
+    }
+    if (interval % length != 0 || (schedule == Schedule::split_k && interval == 0)) {
+      return bad(fmt::format("an interval of {} cuts instructions of {} products into parts",
+                             interval, length),
+                 fmt::format("use a multiple of {}", length));
+    }
   }
   if (schedule == Schedule::promote && interval <= 0) {
     return bad(fmt::format("schedule promote has interval {}", interval),

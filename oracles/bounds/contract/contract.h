@@ -90,8 +90,11 @@ enum class EpilogueStep : std::uint8_t {
 struct Contract {
   Unit unit = Unit::tensor_core;
   Instruction instruction = Instruction::mma_sync;
+  // The instruction takes scales of blocks of k (.block_scale): they belong to its nodes.
+  bool block_scale = false;
   // k of the instruction's shape (8 for mma.m16n8k8), where that is fewer products than the chip
-  // can take into one node; 0: no fewer.
+  // can take into one node; 0: no fewer. Of e2m1 with block scales 32 is kind::mxf8f6f4 in place of
+  // kind::mxf4 and kind::mxf4nvf4.
   std::int64_t instruction_k = 0;
   Schedule schedule = Schedule::sequential;
   // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0:
@@ -123,6 +126,10 @@ struct Contract {
   // How the unit adds on a chip, by instructions of this shape; none where the chip has no such
   // unit.
   std::optional<DotModel> unit_model(int sm, FormatId a, FormatId b) const;
+
+  // The depths of block scales are multiples of this, and of e2m1 in kind::mxf4nvf4 they may be in
+  // e4m3 (ue4m3, without its sign) as in ue8m0.
+  std::int64_t scale_depth(FormatId a, FormatId b) const;
 
   // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
   bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }

@@ -30,12 +30,16 @@ struct WordTable {
   }
 };
 
-constexpr WordTable<ContractUnit, 5> kUnits{{"mma.sync", "wgmma", "tcgen05", "fma.f32", "int32"},
-                                            {ContractUnit{Unit::tensor_core, Instruction::mma_sync},
-                                             ContractUnit{Unit::tensor_core, Instruction::wgmma},
-                                             ContractUnit{Unit::tensor_core, Instruction::tcgen05},
-                                             ContractUnit{Unit::fma_f32, Instruction::mma_sync},
-                                             ContractUnit{Unit::int32, Instruction::mma_sync}}};
+constexpr WordTable<ContractUnit, 7> kUnits{
+    {"mma.sync", "wgmma", "tcgen05", "fma.f32", "int32", "mma.sync.block_scale",
+     "tcgen05.block_scale"},
+    {ContractUnit{Unit::tensor_core, Instruction::mma_sync},
+     ContractUnit{Unit::tensor_core, Instruction::wgmma},
+     ContractUnit{Unit::tensor_core, Instruction::tcgen05},
+     ContractUnit{Unit::fma_f32, Instruction::mma_sync},
+     ContractUnit{Unit::int32, Instruction::mma_sync},
+     ContractUnit{Unit::tensor_core, Instruction::mma_sync, true},
+     ContractUnit{Unit::tensor_core, Instruction::tcgen05, true}}};
 
 constexpr WordTable<Schedule, 5> kSchedules{
     {"sequential", "promote", "split_k", "runs", "any"},
@@ -105,6 +109,10 @@ constexpr WordTable<Overflow, 2> kOverflows{{"special", "saturate"},
 }  // namespace
 
 std::optional<ContractUnit> contract_unit(std::string_view word) { return kUnits.value(word); }
+
+ContractUnit unit_of(const Contract& contract) {
+  return {contract.unit, contract.instruction, contract.block_scale};
+}
 
 std::optional<Schedule> schedule(std::string_view word) { return kSchedules.value(word); }
 

@@ -11,15 +11,18 @@
 
 namespace plumbline {
 
-// A unit word names the instruction too: "mma.sync", "wgmma", "tcgen05", "fma.f32", "int32".
+// A unit word names the instruction too: "mma.sync", "wgmma", "tcgen05", "mma.sync.block_scale",
+// "tcgen05.block_scale", "fma.f32", "int32".
 struct ContractUnit {
   Unit unit;
   Instruction instruction;  // mma_sync where the unit is no tensor core
+  bool block_scale = false;
 
   bool operator==(const ContractUnit&) const = default;
 };
 
 std::optional<ContractUnit> contract_unit(std::string_view word);
+ContractUnit unit_of(const Contract& contract);
 std::optional<Schedule> schedule(
     std::string_view word);  // "sequential", "promote", "split_k", "runs", "any"
 std::optional<Join> join(

@@ -18,7 +18,7 @@ std::vector<PreparedPanel> panels(const float* first, std::int64_t vectors, std:
                                   std::int64_t length, int minimum_exponent) {
   std::vector<PreparedPanel> out;
   for (std::int64_t v = 0; v < vectors; v += kPanelLanes) {
-    std::array<const float*, kPanelLanes> lanes{};
+    std::array<BoundOperand, kPanelLanes> lanes{};
     for (std::int64_t lane = 0; lane < std::min<std::int64_t>(kPanelLanes, vectors - v); ++lane)
       lanes[static_cast<std::size_t>(lane)] = first + (v + lane) * stride;
     out.emplace_back().assign(lanes, length, minimum_exponent);

@@ -71,7 +71,7 @@ double GradientBlock::weight_error(const Line& line, std::int64_t x) const {
 RunningBounds GradientBlock::product_bounds(const BoundModel& model, const GradientRows& queries,
                                             const GradientRows& keys,
                                             std::span<const GradientPair> pairs) const {
-  std::array<const float*, kPanelLanes> rows{}, columns{};
+  std::array<BoundOperand, kPanelLanes> rows{}, columns{};
   for (std::size_t lane = 0; lane < pairs.size(); ++lane) {
     rows[lane] = queries.row(pairs[lane].head * operands_.padded + pairs[lane].i);
     columns[lane] = keys.row(pairs[lane].j);

@@ -33,7 +33,7 @@ class GemmBlockBounds {
                                   const std::vector<std::int64_t>& indices) const;
   std::vector<RunningBound> scattered(const std::vector<std::int64_t>& indices) const;
   template <typename Place>
-  void set_factors(const Place& place, std::size_t count, std::vector<float>& factors) const;
+  void set_factors(const Place& place, std::size_t count, std::vector<double>& factors) const;
 
   const PreparedGemm& gemm_;
   const BoundModel model_;

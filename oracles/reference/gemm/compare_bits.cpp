@@ -53,7 +53,8 @@ BitsComparison compare_tile(const PreparedGemm& gemm, const GemmTileModel& model
 
 std::int64_t most_tiles(const PreparedGemm& gemm) {
   constexpr double kTensorCoreWork = 0x1p22, kScalarWork = 0x1p18;  // multiply-adds
-  const double work = gemm.contract.unit == Unit::tensor_core ? kTensorCoreWork : kScalarWork;
+  const bool fast = gemm.contract.unit == Unit::tensor_core && !gemm.contract.block_scale;
+  const double work = fast ? kTensorCoreWork : kScalarWork;
   const double tile = static_cast<double>(GemmTileModel::kRows * GemmTileModel::kColumns) *
                       static_cast<double>(std::max<std::int64_t>(gemm.problem.k, 1));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(work / tile));

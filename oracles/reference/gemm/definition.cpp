@@ -19,11 +19,11 @@ Number element(const Tensor& tensor, std::int64_t linear) {
   return real_value<Number>(format(tensor.layout.format), tensor.bits(linear));
 }
 
-// fl(scale_a scale_b) of the scales that change along k.
-float factor(const GemmProblem& problem, std::int64_t i, std::int64_t j, std::int64_t k) {
+// The product of the scales that change along k.
+double factor(const GemmProblem& problem, std::int64_t i, std::int64_t j, std::int64_t k) {
   const float a = problem.scale_a_block.along_k() ? *scale_at(problem, GemmSide::a, i, k) : 1;
   const float b = problem.scale_b_block.along_k() ? *scale_at(problem, GemmSide::b, j, k) : 1;
-  return scale_value(problem, scale_value(problem, a) * scale_value(problem, b));
+  return scale_product(problem.scale_products, a, b);
 }
 
 // The end of the k block of k: where a scale may change.
@@ -124,8 +124,8 @@ Dyadic gemm_value_exact(const GemmProblem& problem, const GemmOperands& operands
   Dyadic x = Dyadic(problem.alpha);
   if (problem.block_scaled()) {
     const BlockScales scales = block_scales(problem, block_end(problem, 0));
-    x = x *
-        exact_block_dot(operands.row(batch, i), operands.column(batch, j), problem.k, scales, i, j);
+    x = x * exact_block_dot(operands.row(batch, i), operands.column(batch, j), problem.k,
+                            scales.depth, scales.factors(i, j));
   } else {
     x = x * exact_dot(operands.row(batch, i), operands.column(batch, j), problem.k);
   }

@@ -97,7 +97,19 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
   if (!gemm.model || gemm.special(at)) return;
   AccumulatorOptions options;
   options.keep_steps = true;
-  options.factors = gemm.factors(at);
+  const bool in_instruction = gemm.contract.block_scale;
+  const std::vector<double> factors = gemm.factors(at);
+  if (in_instruction) {
+    options.scale_format = gemm.scale_format().id;
+    for (std::int64_t block = 0; block < gemm.scales->blocks; ++block) {
+      options.scales_a.push_back(
+          gemm.scales->a[static_cast<std::size_t>(block * gemm.problem.m + at.i)]);
+      options.scales_b.push_back(
+          gemm.scales->b[static_cast<std::size_t>(block * gemm.problem.n + at.j)]);
+    }
+  } else {
+    options.factors = factors;
+  }
   const AccumulatorRun run = run_accumulator(gemm.contract, gemm.sm, gemm.problem.a->layout.format,
                                              gemm.problem.b->layout.format, gemm.row(at),
                                              gemm.column(at), gemm.problem.k, options);
@@ -111,15 +123,16 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
     const std::int64_t begin = p;
     for (; p < step.end; ++p) {
       if (p % length == 0) hi = lo = 0;
-      const double product = static_cast<double>(row[p]) * column[p], sum = hi + product,
+      const double factor =
+          in_instruction ? factors[static_cast<std::size_t>(p / gemm.scales->depth)] : 1;
+      const double product = static_cast<double>(row[p]) * column[p] * factor, sum = hi + product,
                    part = sum - hi;
       lo += (hi - (sum - part)) + (product - part);
       hi = sum;
     }
     double difference = std::fabs((static_cast<double>(step.value) - hi) - lo) / unit;
-    if (gemm.scales)  // in units of the sum it is promoted to
-      difference *=
-          std::fabs(static_cast<double>(options.factors[static_cast<std::size_t>(begin / length)]));
+    if (gemm.scales && !in_instruction)  // in units of the sum it is promoted to
+      difference *= std::fabs(factors[static_cast<std::size_t>(begin / length)]);
     explanation.steps.push_back(difference);
     if (begin % length == 0) before = 0;
     if (std::fabs(difference - before) > largest) {

@@ -16,10 +16,23 @@
 namespace plumbline {
 namespace {
 
-// The operand vectors as the faulty kernel takes them, and where scales change along k the factor
-// of each interval.
+// The scales of each interval where they change along k.
+struct Scales {
+  ScaleProducts products = ScaleProducts::f32;
+  std::vector<float> a, b;
+
+  std::vector<double> factors() const {
+    std::vector<double> out;
+    for (std::size_t block = 0; block < a.size(); ++block)
+      out.push_back(scale_product(products, a[block], b[block]));
+    return out;
+  }
+};
+
+// The operand vectors as the faulty kernel takes them, with their scales.
 struct Vectors {
-  std::vector<float> row, column, factors;
+  std::vector<float> row, column;
+  Scales scales;
 
   std::int64_t k() const { return static_cast<std::int64_t>(row.size()); }
 };
@@ -39,9 +52,9 @@ bool along_k(const GemmProblem& problem, GemmSide side) {
                              : problem.scale_b != nullptr && problem.scale_b_block.along_k();
 }
 
-std::optional<std::vector<float>> factors_of(const PreparedGemm& gemm, const GemmFault& fault,
-                                             const GemmPlace& at) {
-  std::vector<float> out;
+std::optional<Scales> scales_of(const PreparedGemm& gemm, const GemmFault& fault,
+                                const GemmPlace& at) {
+  Scales out{gemm.problem.scale_products, {}, {}};
   for (std::int64_t block = 0; gemm.scales && block < gemm.scales->blocks; ++block) {
     const std::int64_t p = block * gemm.scales->depth;
     std::optional<float> a = 1.0f, b = 1.0f;
@@ -50,8 +63,8 @@ std::optional<std::vector<float>> factors_of(const PreparedGemm& gemm, const Gem
     if (along_k(gemm.problem, GemmSide::b))
       b = faulty_scale(gemm.problem, GemmSide::b, fault.scale_b, {at.j, p});
     if (!a || !b) return std::nullopt;
-    out.push_back(
-        scale_value(gemm.problem, scale_value(gemm.problem, *a) * scale_value(gemm.problem, *b)));
+    out.a.push_back(*a);
+    out.b.push_back(*b);
   }
   return out;
 }
@@ -107,11 +120,14 @@ Vectors in_intervals(const PreparedGemm& gemm, const GemmFault& fault, Vectors v
   const std::int64_t depth = gemm.scales->depth, k = gemm.problem.k;
   for (std::int64_t p = fault.repeated.begin; p < fault.repeated.end;) {
     const auto whole =
-        static_cast<std::size_t>(depth * static_cast<std::int64_t>(vectors.factors.size()));
+        static_cast<std::size_t>(depth * static_cast<std::int64_t>(vectors.scales.a.size()));
     vectors.row.resize(whole);
     vectors.column.resize(whole);
     const std::int64_t end = std::min({fault.repeated.end, (p / depth + 1) * depth, k});
-    vectors.factors.push_back(vectors.factors[static_cast<std::size_t>(p / depth)]);
+    for (std::vector<float>* of_side : {&vectors.scales.a, &vectors.scales.b}) {
+      const float again = (*of_side)[static_cast<std::size_t>(p / depth)];
+      of_side->push_back(again);
+    }
     for (; p < end; ++p) {
       vectors.row.push_back(vectors.row[static_cast<std::size_t>(p)]);
       vectors.column.push_back(vectors.column[static_cast<std::size_t>(p)]);
@@ -123,7 +139,7 @@ Vectors in_intervals(const PreparedGemm& gemm, const GemmFault& fault, Vectors v
 Vectors vectors_of(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at) {
   const std::int64_t k = gemm.problem.k;
   const float *row = gemm.row(at), *column = gemm.column(at);
-  Vectors whole{{row, row + k}, {column, column + k}, *factors_of(gemm, fault, at)};
+  Vectors whole{{row, row + k}, {column, column + k}, *scales_of(gemm, fault, at)};
   if (fault.a_read_as) whole.row = read_as(gemm, GemmSide::a, at, *fault.a_read_as);
   if (fault.b_read_as) whole.column = read_as(gemm, GemmSide::b, at, *fault.b_read_as);
   if (fault.a_offset) whole.row = read_from(gemm, GemmSide::a, at, fault.a_offset);
@@ -147,31 +163,38 @@ Vectors vectors_of(const PreparedGemm& gemm, const GemmFault& fault, const GemmP
   return out;
 }
 
-bool all_finite(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+bool all_finite(const auto& values) {
+  return std::ranges::all_of(values, [](auto x) { return std::isfinite(x); });
 }
 
-bool any_nan(const std::vector<float>& values) {
-  return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
+bool any_nan(const auto& values) {
+  return std::ranges::any_of(values, [](auto x) { return std::isnan(x); });
 }
 
 Dyadic exact_sum(const PreparedGemm& gemm, const Vectors& vectors) {
   if (!gemm.scales) return exact_dot(vectors.row.data(), vectors.column.data(), vectors.k());
-  BlockScales scales;
-  scales.depth = gemm.scales->depth;
-  scales.blocks = static_cast<std::int64_t>(vectors.factors.size());
-  scales.m = scales.n = 1;
-  scales.a = vectors.factors;
-  scales.b.assign(vectors.factors.size(), 1.0f);
-  return exact_block_dot(vectors.row.data(), vectors.column.data(), vectors.k(), scales, 0, 0);
+  return exact_block_dot(vectors.row.data(), vectors.column.data(), vectors.k(), gemm.scales->depth,
+                         vectors.scales.factors());
+}
+
+// A vector with the scales that the instruction takes.
+BoundOperand operand_of(const BoundOperand& right, const std::vector<float>& vector,
+                        const std::vector<float>& scales) {
+  OperandScales with = right.scales;
+  if (with.values == nullptr) return vector.data();
+  with.values = scales.data();
+  with.stride = 1;
+  return {vector.data(), with};
 }
 
 BoundModel model_of(const PreparedGemm& gemm, const GemmFault& fault) {
   BoundModel model = *gemm.model;
   if (fault.no_promotion) model.schedule = Schedule::sequential;
   if (fault.flushes) model.flushes = true;
-  if (fault.a_read_as) model.a_minimum_exponent = format(*fault.a_read_as).emin();
-  if (fault.b_read_as) model.b_minimum_exponent = format(*fault.b_read_as).emin();
+  if (fault.a_read_as && model.node.group == 1)
+    model.a_minimum_exponent = format(*fault.a_read_as).emin();
+  if (fault.b_read_as && model.node.group == 1)
+    model.b_minimum_exponent = format(*fault.b_read_as).emin();
   return model;
 }
 
@@ -240,20 +263,18 @@ bool inside_place(const GemmProblem& problem, const GemmPlace& at) {
 
 // A NaN factor gone infinite makes the sum infinite, unless its block's own sum is 0.
 bool fits_infinite_scale(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got) {
-  const std::vector<float> factors = gemm.factors(at);
-  const bool has_nan =
-      std::any_of(factors.begin(), factors.end(), [](float x) { return std::isnan(x); });
+  const bool has_nan = any_nan(gemm.factors(at));
   return has_nan && std::isinf(to_double(gemm.epilogue.output(), got));
 }
 
 // A sum of f32 that stays where only so many bits are kept: cut once for each block of products.
 Sum cut_sum(const GemmFault& fault, const Vectors& vectors, std::int64_t block, Sum sum) {
   double magnitude = 0;
+  const std::vector<double> factors = vectors.scales.factors();
   for (std::size_t p = 0; p < vectors.row.size(); ++p) {
-    const float factor =
-        vectors.factors.empty() ? 1.0f : vectors.factors[p / static_cast<std::size_t>(block)];
+    const double factor = factors.empty() ? 1 : factors[p / static_cast<std::size_t>(block)];
     magnitude += std::fabs(static_cast<double>(vectors.row[p]) *
-                           static_cast<double>(vectors.column[p]) * static_cast<double>(factor));
+                           static_cast<double>(vectors.column[p]) * factor);
   }
   const double cuts = std::ceil(static_cast<double>(vectors.k()) / static_cast<double>(block));
   sum.error += cuts * magnitude * std::ldexp(1.0, 1 - fault.sum_bits);
@@ -380,7 +401,7 @@ bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace&
   };
   if (fault.scale_a.any() || fault.scale_b.any()) {
     return has_scale(GemmSide::a, fault.scale_a, at.i) &&
-           has_scale(GemmSide::b, fault.scale_b, at.j) && factors_of(gemm, fault, at);
+           has_scale(GemmSide::b, fault.scale_b, at.j) && scales_of(gemm, fault, at);
   }
   if (!fault.swapped_bias) return true;
   return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
@@ -419,9 +440,10 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
   const bool moved = fault.a_offset || fault.b_offset || fault.a_read_as || fault.b_read_as;
   if (moved && (any_nan(vectors.row) || any_nan(vectors.column))) return right.is_nan(got);
   if (!all_finite(vectors.row) || !all_finite(vectors.column)) return false;
-  if (!special && !all_finite(vectors.factors)) {
+  const std::vector<double> factors = vectors.scales.factors();
+  if (!special && !all_finite(factors)) {
     const bool is_nan = right.is_nan(got);
-    return any_nan(vectors.factors) ? is_nan : is_nan || !right.is_finite(got);
+    return any_nan(factors) ? is_nan : is_nan || !right.is_finite(got);
   }
   Contract contract = gemm.contract;
   contract.epilogue = fault.steps;
@@ -468,9 +490,11 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
     sum = bf16_partial_sums(gemm, fault, vectors);
   } else {
     sum.exact = exact_sum(gemm, vectors);
+    const BoundModel model = model_of(gemm, fault);
     const RunningBound bound =
-        running_bound(model_of(gemm, fault), vectors.row.data(), vectors.column.data(), vectors.k(),
-                      {gemm.scales ? vectors.factors.data() : nullptr, nullptr});
+        running_bound(model, operand_of(gemm.row_operand(source), vectors.row, vectors.scales.a),
+                      operand_of(gemm.column_operand(source), vectors.column, vectors.scales.b),
+                      vectors.k(), {model.scaled ? factors.data() : nullptr, nullptr});
     if (!bound.classes.is_only(ResultClass::finite)) return false;
     sum.error = bound.error;
     if (fault.sum_bits > 0) sum = cut_sum(fault, vectors, gemm.contract.interval, sum);

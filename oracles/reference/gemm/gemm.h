@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "oracles/bounds/contract/contract.h"
+#include "oracles/exact/block_scales.h"
 #include "oracles/formats/tensor.h"
 
 namespace plumbline {
@@ -28,14 +29,19 @@ struct ScaleBlock {
 
 inline constexpr ScaleBlock kTensorScale{}, kVectorScale{1, 0};
 
+inline bool is_in_tiles(const TensorLayout& scale) { return scale.shape.size() == 5; }
+
 // Pointers are not owned. Logical shapes; the layouts' strides carry transposition, padding and
 // batching:
 //   a [batch, m, k]   b [batch, k, n]   c, d [batch, m, n]   bias [m] or [n]
 //   scale_a [row blocks, k blocks]   scale_b [k blocks, column blocks]   scale_d [1], shared by all
-//   batches; dimensions of one block may be left out, as only the row-major index is used
+//   batches; dimensions of one block may be left out, as only the row-major index is used. Scales
+//   along k may lie in tiles of 128 x 4: [tiles of vectors, 4, 32, tiles of k blocks, 4] for both,
+//   of which the row-major index is that of [vectors, k blocks] padded to whole tiles
 //
 // Scales along k are applied at the promotion of each k block (Promotion::scaled_fma; depths are
-// multiples of its interval), the others in the epilogue. Zero points are subtracted from the
+// multiples of its interval) or by the instruction (Contract::block_scale), the others in the
+// epilogue. Zero points are subtracted from the
 // stored integers of A and B.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
@@ -54,9 +60,9 @@ struct GemmProblem {
   const Tensor* scale_d = nullptr;
   ScaleBlock scale_a_block = {}, scale_b_block = {};
   std::int64_t zero_a = 0, zero_b = 0, zero_d = 0;
-  // What scales along k and those of a dequantized B make of f32 numbers is part of the function:
-  // with this, below 2^-126 they and their products are 0 (Contract::subnormals_flushed).
-  bool flushed_scales = false;
+  // What the product of two scales along k is, and what scales of a dequantized B below 2^-126 are:
+  // part of the function.
+  ScaleProducts scale_products = ScaleProducts::f32;
 
   std::int64_t outputs() const { return batch * m * n; }
 

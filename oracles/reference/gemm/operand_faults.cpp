@@ -18,7 +18,8 @@ struct Lines {
   OperandOffset GemmFault::* offset;
   bool across;     // lines are its columns
   bool line_is_k;  // the place in k decides the line
-  std::int64_t lines, width, leading, batches, stride;
+  bool packed;     // two elements in a byte
+  std::int64_t first, lines, width, leading, batches, stride;
 
   std::int64_t line(const GemmPlace& at) const { return across ? at.j : at.i; }
 
@@ -34,6 +35,8 @@ Lines lines_of(const GemmProblem& problem, GemmSide side) {
   out.offset = side == GemmSide::a ? &GemmFault::a_offset : &GemmFault::b_offset;
   out.across = across;
   out.line_is_k = across == (side == GemmSide::a);
+  out.packed = layout.format == FormatId::e2m1;
+  out.first = layout.offset;
   out.lines = across ? columns : rows;
   out.width = across ? rows : columns;
   out.leading = layout.strides[across ? 2 : 1];
@@ -53,8 +56,16 @@ void add_faults(const PreparedGemm& gemm, const Lines& x, std::vector<GemmFault>
   const auto read = [&](std::string sentence, OperandOffset offset) {
     faults.emplace_back(gemm);
     faults.back().sentence = std::move(sentence);
-    faults.back().*x.offset = std::move(offset);
+    faults.back().*x.offset = [first = x.first, offset = std::move(offset)](const GemmPlace& at) {
+      return first + offset(at);
+    };
   };
+  if (x.packed && x.width > 1) {
+    read(fmt::format("the two elements in each byte of {} were exchanged", x.name),
+         [x](const GemmPlace& at) {
+           return at.batch * x.stride + x.line(at) * x.leading + (x.within(at) ^ 1);
+         });
+  }
   if (x.leading > x.width && x.lines > 1) {
     read(fmt::format("{} was read with its width ({}) for leading dimension ({})", x.name, x.width,
                      x.leading),

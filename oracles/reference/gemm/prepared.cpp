@@ -31,7 +31,8 @@ std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmP
   if (contract.exact_integers()) return std::nullopt;
   std::optional<BoundModel> model = bound_model(contract, sm, a, b);
   PLUMB_ASSERT(model.has_value());
-  model->scaled = problem.block_scaled();  // without scales fma(p, 1, sum) is an addition
+  // Without scales fma(p, 1, sum) is an addition.
+  model->scaled = problem.block_scaled() && !contract.block_scale;
   return model;
 }
 
@@ -52,13 +53,12 @@ EpilogueScalars scalars_of(const GemmProblem& problem) {
 
 std::optional<BlockScales> scales_of(const GemmProblem& problem, const Contract& contract) {
   PLUMB_ASSERT(check_gemm(problem, contract).ok());
+  if (contract.block_scale) {
+    const FormatId a = problem.a->layout.format, b = problem.b->layout.format;
+    return block_scales(problem, contract.scale_depth(a, b));
+  }
   if (!problem.block_scaled()) return std::nullopt;
   return block_scales(problem, contract.interval);
-}
-
-int minimum_exponent(const Tensor* tensor) {
-  const Format& stored = format(tensor->layout.format);
-  return stored.is_integer ? 0 : stored.emin();
 }
 
 }  // namespace
@@ -91,10 +91,10 @@ PreparedGemm::PreparedGemm(const GemmProblem& gemm, const Contract& promised, in
         const GemmPlace at{column / gemm.n, p, column % gemm.n};
         return value_of(*gemm.b, GemmTensorReader(*gemm.b).bits(at));
       }) {
-  row_sizes_ =
-      sizes_of(operands.a, operands.batch_a * gemm.m, gemm.k, minimum_exponent(gemm.a), threads);
-  column_sizes_ =
-      sizes_of(operands.b, operands.batch_b * gemm.n, gemm.k, minimum_exponent(gemm.b), threads);
+  row_sizes_ = sizes_of(operands.a, operands.batch_a * gemm.m, gemm.k,
+                        minimum_exponent(GemmSide::a), threads);
+  column_sizes_ = sizes_of(operands.b, operands.batch_b * gemm.n, gemm.k,
+                           minimum_exponent(GemmSide::b), threads);
   if (scales) {
     scaled_rows_ = scaled_sizes(GemmSide::a, threads);
     scaled_columns_ = scaled_sizes(GemmSide::b, threads);
@@ -115,12 +115,41 @@ PreparedGemm::PreparedGemm(const GemmProblem& gemm, const Contract& promised, in
   }
 }
 
+int PreparedGemm::minimum_exponent(GemmSide side) const {
+  if (!model) return 0;  // of integers
+  return side == GemmSide::a ? model->a_minimum_exponent : model->b_minimum_exponent;
+}
+
+const Format& PreparedGemm::scale_format() const {
+  const Tensor* scale = problem.scale_a != nullptr ? problem.scale_a : problem.scale_b;
+  return format(scale != nullptr ? scale->layout.format : FormatId::ue8m0);
+}
+
+OperandScales PreparedGemm::operand_scales(GemmSide side, std::int64_t vector) const {
+  if (!in_instruction()) return {};
+  const bool of_a = side == GemmSide::a;
+  return {.values = (of_a ? scales->a : scales->b).data() + vector,
+          .stride = of_a ? scales->m : scales->n,
+          .depth = scales->depth,
+          .minimum_exponent = scale_format().emin(),
+          .group = model->node.group};
+}
+
+BoundOperand PreparedGemm::row_operand(const GemmPlace& at) const {
+  return {row(at), operand_scales(GemmSide::a, at.i)};
+}
+
+BoundOperand PreparedGemm::column_operand(const GemmPlace& at) const {
+  return {column(at), operand_scales(GemmSide::b, at.j)};
+}
+
 std::vector<PreparedGemm::ScaledSize> PreparedGemm::scaled_sizes(GemmSide side, int threads) const {
   const bool rows = side == GemmSide::a;
   const std::int64_t per_batch = rows ? problem.m : problem.n;
   const std::vector<float>& vectors = rows ? operands.a : operands.b;
   const std::vector<float>& of_side = rows ? scales->a : scales->b;
-  const int minimum = minimum_exponent(rows ? problem.a : problem.b);
+  const int minimum = minimum_exponent(side);
+  const double least = in_instruction() ? std::ldexp(1.0, scale_format().emin()) : 0;
   const std::int64_t count = per_batch * (rows ? operands.batch_a : operands.batch_b);
   std::vector<ScaledSize> out(static_cast<std::size_t>(count));
   for_each_block(count, 64, threads, [&](std::int64_t first, std::int64_t last) {
@@ -139,7 +168,7 @@ std::vector<PreparedGemm::ScaledSize> PreparedGemm::scaled_sizes(GemmSide side, 
         // A product of two below 2^63 does not overflow.
         if (!(size < 0x1p63)) scaled.may_be_special = true;
       }
-      scaled.size = scaled_vector_size(parts, factors);
+      scaled.size = scaled_vector_size(parts, factors, least);
     }
   });
   return out;
@@ -147,42 +176,28 @@ std::vector<PreparedGemm::ScaledSize> PreparedGemm::scaled_sizes(GemmSide side, 
 
 // A factor exceeds the product of its scales by at most 2^-24 of it, or by half a subnormal step.
 double PreparedGemm::scaled_magnitude(const GemmPlace& at, double products) const {
-  return magnitude_bound(scaled_rows_[static_cast<std::size_t>(row_vector(at))].size,
-                         scaled_columns_[static_cast<std::size_t>(column_vector(at))].size) *
-             (1 + 0x1p-23) +
-         0x1p-149 * products;
+  const double scaled = magnitude_bound(scaled_row(at).size, scaled_column(at).size);
+  return in_instruction() ? scaled : scaled * (1 + 0x1p-23) + 0x1p-149 * products;
 }
 
 double PreparedGemm::largest_factor(const GemmPlace& at) const {
-  return scaled_rows_[static_cast<std::size_t>(row_vector(at))].largest_scale *
-             scaled_columns_[static_cast<std::size_t>(column_vector(at))].largest_scale *
-             (1 + 0x1p-23) +
-         0x1p-149;
+  return scaled_row(at).largest_scale * scaled_column(at).largest_scale * (1 + 0x1p-23) + 0x1p-149;
 }
 
 bool PreparedGemm::cannot_overflow(const GemmPlace& at, double magnitude) const {
   return a_priori->cannot_overflow(magnitude) &&
-         (!scales || a_priori->cannot_overflow(magnitude_bound(row_size(at), column_size(at))));
+         (!scales || in_instruction() ||
+          a_priori->cannot_overflow(magnitude_bound(row_size(at), column_size(at))));
 }
 
 double PreparedGemm::error_any(const GemmPlace& at, double magnitude) const {
-  return a_priori->error(magnitude, scales ? largest_factor(at) : 1);
-}
-
-std::vector<float> PreparedGemm::factors(const GemmPlace& at) const {
-  std::vector<float> out;
-  for (std::int64_t block = 0; scales && block < scales->blocks; ++block)
-    out.push_back(scales->factor(at.i, at.j, block));
-  return out;
+  return a_priori->error(magnitude, scales && !in_instruction() ? largest_factor(at) : 1);
 }
 
 bool PreparedGemm::has_special_factor(const GemmPlace& at) const {
-  if (!scaled_rows_[static_cast<std::size_t>(row_vector(at))].may_be_special &&
-      !scaled_columns_[static_cast<std::size_t>(column_vector(at))].may_be_special) {
-    return false;
-  }
-  const std::vector<float> all = factors(at);
-  return !std::all_of(all.begin(), all.end(), [](float x) { return std::isfinite(x); });
+  if (!scaled_row(at).may_be_special && !scaled_column(at).may_be_special) return false;
+  const std::vector<double> all = factors(at);
+  return !std::all_of(all.begin(), all.end(), [](double x) { return std::isfinite(x); });
 }
 
 ClassSet PreparedGemm::products_class(const GemmPlace& at, std::span<const SpecialElement> of_row,
@@ -218,13 +233,14 @@ ClassSet PreparedGemm::scaled_classes(const GemmPlace& at) const {
     classes.push_back(
         products_class(at, within(of_row, begin, end), within(of_column, begin, end)));
   }
-  const std::vector<float> all = factors(at);
+  const std::vector<double> all = factors(at);
   return running_bound(*model, row(at), column(at), problem.k, {all.data(), classes.data()})
       .classes;
 }
 
 ClassSet PreparedGemm::special_classes(const GemmPlace& at) const {
-  if (scales) return scaled_classes(at);
+  if (scales && !in_instruction()) return scaled_classes(at);
+  if (scales && has_special_factor(at)) return ResultClass::nan;
   const ClassSet classes =
       products_class(at, row_specials_.of(row_vector(at)), column_specials_.of(column_vector(at)));
   if (classes.is_only(ResultClass::nan) || !model) return classes;
@@ -246,13 +262,13 @@ EpilogueOperands PreparedGemm::epilogue_operands(const GemmPlace& at) const {
 }
 
 RunningBound PreparedGemm::bound(const GemmPlace& at) const {
-  const std::vector<float> all = factors(at);
-  return running_bound(*model, row(at), column(at), problem.k,
+  const std::vector<double> all = factors(at);
+  return running_bound(*model, row_operand(at), column_operand(at), problem.k,
                        {model->scaled ? all.data() : nullptr, nullptr});
 }
 
 Dyadic PreparedGemm::exact_sum(const GemmPlace& at) const {
-  if (scales) return exact_block_dot(row(at), column(at), problem.k, *scales, at.i, at.j);
+  if (scales) return exact_block_dot(row(at), column(at), problem.k, scales->depth, factors(at));
   return exact_dot(row(at), column(at), problem.k);
 }
 

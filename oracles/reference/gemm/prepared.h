@@ -53,8 +53,9 @@ class PreparedGemm {
   const GemmOperands operands;
   const EpilogueScalars scalars;
   const Epilogue epilogue;
-  const std::optional<BoundModel> model;    // none for Unit::int32
-  const std::optional<BlockScales> scales;  // where they change along k
+  const std::optional<BoundModel> model;  // none for Unit::int32
+  // Where they change along k, and of a unit that takes them.
+  const std::optional<BlockScales> scales;
   const AccumulatorGrid grid;
   const std::optional<APriori> a_priori;
 
@@ -78,7 +79,10 @@ class PreparedGemm {
     return scales ? scaled_magnitude(at, products) : products;
   }
 
-  double lattice(const GemmPlace& at) const { return row_size(at).lowest * column_size(at).lowest; }
+  double lattice(const GemmPlace& at) const {
+    if (in_instruction()) return scaled_row(at).size.lowest * scaled_column(at).size.lowest;
+    return row_size(at).lowest * column_size(at).lowest;
+  }
 
   // No accumulator comes near f32's range, given magnitude(at).
   bool cannot_overflow(const GemmPlace& at, double magnitude) const;
@@ -86,8 +90,16 @@ class PreparedGemm {
   // The a-priori bound, given magnitude(at).
   double error_any(const GemmPlace& at, double magnitude) const;
 
-  // fl(scale_a * scale_b) per interval of k; empty where scales do not change along k.
-  std::vector<float> factors(const GemmPlace& at) const;
+  // The products of two scales per interval of k; empty where scales do not change along k.
+  std::vector<double> factors(const GemmPlace& at) const {
+    return scales ? scales->factors(at.i, at.j) : std::vector<double>();
+  }
+
+  // The format of the scales that the instruction takes.
+  const Format& scale_format() const;
+  // A row of A and a column of B with them.
+  BoundOperand row_operand(const GemmPlace& at) const;
+  BoundOperand column_operand(const GemmPlace& at) const;
 
   // Some product is NaN or Inf, or would be, or some factor is.
   bool special(const GemmPlace& at) const {
@@ -135,6 +147,20 @@ class PreparedGemm {
     double largest_scale = 0;     // of the finite ones
     bool may_be_special = false;  // a factor with it may be Inf or NaN
   };
+
+  // Scales belong to the instruction, not to the promotion.
+  bool in_instruction() const { return scales && !model->scaled; }
+
+  const ScaledSize& scaled_row(const GemmPlace& at) const {
+    return scaled_rows_[static_cast<std::size_t>(row_vector(at))];
+  }
+
+  const ScaledSize& scaled_column(const GemmPlace& at) const {
+    return scaled_columns_[static_cast<std::size_t>(column_vector(at))];
+  }
+
+  OperandScales operand_scales(GemmSide side, std::int64_t vector) const;
+  int minimum_exponent(GemmSide side) const;
 
   std::vector<ScaledSize> scaled_sizes(GemmSide side, int threads) const;
   double scaled_magnitude(const GemmPlace& at, double products) const;

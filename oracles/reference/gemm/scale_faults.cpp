@@ -154,6 +154,35 @@ std::vector<GemmFault> scales_to_powers_of_two(const PreparedGemm& gemm) {
   return faults;
 }
 
+// Scales in tiles of 128 x 4 that are looked for at another byte.
+void add_tile_faults(const SideScale& side, const TensorLayout& layout, const PreparedGemm& gemm,
+                     std::vector<GemmFault>& faults) {
+  const std::int64_t across = layout.shape[3],
+                     along = (gemm.problem.k + side.block.depth - 1) / side.block.depth;
+  // `byte`: of row v and block d.
+  const auto read = [&](std::string sentence, auto byte) {
+    faults.push_back(fault(gemm, std::move(sentence)));
+    (faults.back().*side.fault).place = [across, byte,
+                                         depth = side.block.depth](const ScalePlace& at) {
+      const std::int64_t place = byte(at.vector, at.p / depth), tile = place / 512;
+      return ScalePlace{tile / across * 128 + place % 512 / 16 + place / 4 % 4 * 32,
+                        (tile % across * 4 + place % 4) * depth};
+    };
+  };
+  read(fmt::format("{} was read row by row, not in tiles of 128 x 4", side.name),
+       [along](std::int64_t v, std::int64_t d) { return v * along + d; });
+  read(fmt::format("rows of a tile of {} were taken to follow each other", side.name),
+       [across](std::int64_t v, std::int64_t d) {
+         return (v / 128 * across + d / 4) * 512 + v % 128 * 4 + d % 4;
+       });
+  if (along % 4 == 0 || side.vectors <= 128) return;
+  read(fmt::format("{} was taken to have no more tiles along k than whole ones ({})", side.name,
+                   along / 4),
+       [along](std::int64_t v, std::int64_t d) {
+         return (v / 128 * (along / 4) + d / 4) * 512 + v % 32 * 16 + v / 32 % 4 * 4 + d % 4;
+       });
+}
+
 // A tensor of blocks that is indexed as if it lay otherwise.
 std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
@@ -161,6 +190,9 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
     const ScaleBlock block = side.block;
     if (block.vectors == 0) continue;
     const bool of_a = side.fault == &GemmFault::scale_a;
+    const TensorLayout& layout = side.tensor->layout;
+    // Whether the entries of a row of A (column of B) are neighbors.
+    const bool by_vector = of_a || is_in_tiles(layout) || layout.strides[0] == 1;
     const std::int64_t across = (side.vectors + block.vectors - 1) / block.vectors;
     const std::int64_t along =
         block.depth == 0 ? 1 : (gemm.problem.k + block.depth - 1) / block.depth;
@@ -171,16 +203,30 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
         const std::int64_t entry =
             number(at.vector / block.vectors, block.depth == 0 ? 0 : at.p / block.depth);
         if (entry < 0 || entry >= across * along) return ScalePlace{-1, 0};
-        const std::int64_t v = of_a ? entry / along : entry % across;
-        const std::int64_t d = of_a ? entry % along : entry / across;
+        const std::int64_t v = by_vector ? entry / along : entry % across;
+        const std::int64_t d = by_vector ? entry % along : entry / across;
         return ScalePlace{v * block.vectors, d * block.depth};
       };
     };
-    if (across > 1 && along > 1) {
-      read(fmt::format("{} was read transposed", side.name),
-           [=](std::int64_t v, std::int64_t d) { return of_a ? d * across + v : v * along + d; });
+    if (is_in_tiles(layout)) {
+      add_tile_faults(side, layout, gemm, faults);
+    } else if (across > 1 && along > 1) {
+      read(fmt::format("{} was read transposed", side.name), [=](std::int64_t v, std::int64_t d) {
+        return by_vector ? d * across + v : v * along + d;
+      });
     }
-    if (along > 1 && gemm.problem.k % block.depth != 0 && of_a) {
+    for (const std::int64_t together : {2, 4}) {
+      if (along == 1) break;
+      faults.push_back(
+          fault(gemm, fmt::format("scales of {} blocks of k were taken in reverse for {}", together,
+                                  side.name)));
+      (faults.back().*side.fault).place = [=, depth = block.depth](const ScalePlace& at) {
+        const std::int64_t first = at.p / depth / together * together,
+                           other = 2 * first + together - 1 - at.p / depth;
+        return ScalePlace{at.vector, std::min(other, along - 1) * depth};
+      };
+    }
+    if (along > 1 && gemm.problem.k % block.depth != 0 && by_vector && !is_in_tiles(layout)) {
       read(fmt::format("rows of {} were taken to have {} entries, the whole blocks of k alone",
                        side.name, along - 1),
            [=](std::int64_t v, std::int64_t d) { return v * (along - 1) + d; });
@@ -190,7 +236,7 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
       read(fmt::format("{} is that of the {} {} further on or back", side.name, side.vector, apart),
            [=](std::int64_t v, std::int64_t d) {
              const std::int64_t other = v ^ apart;
-             return of_a ? other * along + d : d * across + other;
+             return by_vector ? other * along + d : d * across + other;
            });
     }
   }
@@ -218,6 +264,7 @@ std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm) {
 }
 
 std::vector<GemmFault> scales_in_turn(const PreparedGemm& gemm) {
+  if (gemm.contract.block_scale) return {};
   if (!gemm.scales || !along_k(gemm.problem)) return {};
   GemmFault turn = fault(
       gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");

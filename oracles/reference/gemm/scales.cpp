@@ -25,7 +25,48 @@ std::int64_t block_at(std::int64_t position, std::int64_t block) {
   return block == 0 ? 0 : position / block;
 }
 
+// Scales along k that an instruction takes.
+Status check_block_scales(const GemmProblem& problem, const Contract& contract) {
+  const auto bad = [](std::string message, std::string hint) {
+    return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
+  };
+  const std::string_view unit = word_of(unit_of(contract));
+  const std::int64_t depth =
+      contract.scale_depth(problem.a->layout.format, problem.b->layout.format);
+  std::optional<FormatId> first;
+  for (const auto& [tensor, block] : {std::pair{problem.scale_a, problem.scale_a_block},
+                                      std::pair{problem.scale_b, problem.scale_b_block}}) {
+    if (tensor == nullptr || !block.along_k()) continue;
+    const FormatId stored = tensor->layout.format;
+    if (stored != FormatId::ue8m0 && !(depth == 16 && stored == FormatId::e4m3)) {
+      return bad(fmt::format("{} takes no scales in {}", unit, format(stored).name),
+                 depth == 16 ? "they are ue8m0 or e4m3" : "they are ue8m0");
+    }
+    if (first && *first != stored) {
+      return bad(fmt::format("{} takes scales of one format, not {} and {}", unit,
+                             format(*first).name, format(stored).name),
+                 "");
+    }
+    first = stored;
+    if (block.depth % depth == 0) continue;
+    return bad(fmt::format("scales change every {} of k, but {} takes one per {}", block.depth,
+                           unit, depth),
+               "");
+  }
+  return {};
+}
+
 }  // namespace
+
+std::int64_t scale_entry(const GemmProblem& problem, GemmSide side, const TensorLayout& scale,
+                         std::int64_t vector, std::int64_t p) {
+  const bool of_a = side == GemmSide::a, tiled = is_in_tiles(scale);
+  const ScaleBlock block = of_a ? problem.scale_a_block : problem.scale_b_block;
+  const std::int64_t row = block_at(vector, block.vectors), depth = block_at(p, block.depth);
+  const std::int64_t length =
+      tiled ? scale.shape[3] * scale.shape[4] : blocks_of(problem.k, block.depth);
+  return of_a || tiled ? row * length + depth : depth * blocks_of(problem.n, block.vectors) + row;
+}
 
 std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::int64_t vector,
                               std::int64_t p) {
@@ -33,16 +74,21 @@ std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::in
   const Tensor* scale = of_a ? problem.scale_a : problem.scale_b;
   if (scale == nullptr) return 1.0f;
   const ScaleBlock block = of_a ? problem.scale_a_block : problem.scale_b_block;
-  if (vector < 0 || vector >= (of_a ? problem.m : problem.n)) return std::nullopt;
-  if (block.along_k() && (p < 0 || p >= problem.k)) return std::nullopt;
-  const std::int64_t row = block_at(vector, block.vectors), depth = block_at(p, block.depth);
-  const std::int64_t entry = of_a ? row * blocks_of(problem.k, block.depth) + depth
-                                  : depth * blocks_of(problem.n, block.vectors) + row;
+  const TensorLayout& layout = scale->layout;
+  const bool tiled = is_in_tiles(layout);  // which are whole
+  const std::int64_t vectors = tiled  ? layout.shape[0] * 128
+                               : of_a ? problem.m
+                                      : problem.n,
+                     depth = tiled ? layout.shape[3] * 4 * block.depth : problem.k;
+  if (vector < 0 || vector >= vectors) return std::nullopt;
+  if (block.along_k() && (p < 0 || p >= depth)) return std::nullopt;
+  const std::int64_t entry = scale_entry(problem, side, layout, vector, p);
   return static_cast<float>(to_double(format(scale->layout.format), scale->bits(entry)));
 }
 
-float scale_value(const GemmProblem& problem, float x) {
-  return problem.flushed_scales && std::fabs(x) < 0x1p-126f ? 0.0f : x;
+ScaleProducts scale_products(const Contract& contract) {
+  if (contract.block_scale) return ScaleProducts::exact;
+  return contract.subnormals_flushed ? ScaleProducts::f32_flushed : ScaleProducts::f32;
 }
 
 BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
@@ -52,11 +98,12 @@ BlockScales block_scales(const GemmProblem& problem, std::int64_t interval) {
   out.blocks = blocks_of(problem.k, interval);
   out.m = problem.m;
   out.n = problem.n;
-  out.flushes = problem.flushed_scales;
+  out.products = problem.scale_products;
   const auto fill = [&](GemmSide side, bool along_k, std::int64_t count, std::vector<float>& to) {
     for (std::int64_t block = 0; block < out.blocks; ++block) {
       for (std::int64_t v = 0; v < count; ++v)
-        to.push_back(along_k ? scale_value(problem, *scale_at(problem, side, v, block * interval))
+        to.push_back(along_k ? kept_scale(problem.scale_products,
+                                          *scale_at(problem, side, v, block * interval))
                              : 1.0f);
     }
   };
@@ -76,8 +123,9 @@ GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to) {
   for (std::int64_t at = 0; at < count; ++at) {
     const float value = static_cast<float>(to_double(from, problem.b->bits(at)) -
                                            static_cast<double>(problem.zero_b));
-    const float scale = scale_value(problem, *scale_at(problem, GemmSide::b, at % n, at / n % k));
-    b->set_bits(at, encode(narrow, static_cast<double>(scale_value(problem, value * scale))));
+    const auto kept = [&](float x) { return kept_scale(problem.scale_products, x); };
+    const float scale = kept(*scale_at(problem, GemmSide::b, at % n, at / n % k));
+    b->set_bits(at, encode(narrow, static_cast<double>(kept(value * scale))));
   }
   GemmProblem out = problem;
   out.quantized = std::make_shared<const GemmProblem>(problem);
@@ -120,6 +168,7 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
                fmt::format("name the step that the kernel does: {}", ways));
   }
   if (!problem.block_scaled()) return {};
+  if (contract.block_scale) return check_block_scales(problem, contract);
   if (contract.promotion != Promotion::scaled_fma) {
     return bad(fmt::format("scales along k need promotion \"{}\"", word_of(Promotion::scaled_fma)),
                "declare how the kernel applies them, or use tensor, row or column scales");

@@ -14,15 +14,20 @@ namespace plumbline {
 
 enum class GemmSide : std::uint8_t { a, b };
 
+// The row-major index of the entry of a scale tensor that row (of A) or column (of B) `vector` has
+// at element p of k. A tensor in tiles of 128 x 4 (gemm.h) has a row of entries for each vector.
+std::int64_t scale_entry(const GemmProblem& problem, GemmSide side, const TensorLayout& scale,
+                         std::int64_t vector, std::int64_t p);
+
 // The scale of row (of A) or column (of B) `vector` at element p of k; 1 where the problem has
-// none, nothing outside the problem.
+// none, nothing outside the problem, or outside its tiles of scales.
 std::optional<float> scale_at(const GemmProblem& problem, GemmSide side, std::int64_t vector,
                               std::int64_t p);
 
-// An f32 number of the function: a scale, or a product with one.
-float scale_value(const GemmProblem& problem, float x);
+// What a contract makes of the product of two scales.
+ScaleProducts scale_products(const Contract& contract);
 
-// The factors of every interval of k. A side whose scale does not change along k has factor 1 here.
+// The scales of every interval of k. A side whose scale does not change along k has factor 1 here.
 BlockScales block_scales(const GemmProblem& problem, std::int64_t interval);
 
 // The same problem with a B of its own, without scales and zero point: every element is
@@ -31,7 +36,8 @@ BlockScales block_scales(const GemmProblem& problem, std::int64_t interval);
 GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to);
 
 // Whether a kernel with this contract can compute the problem: scales along k need a scaled
-// promotion whose interval divides their depth, zero points need unit int32; those of a B that is
+// promotion whose interval divides their depth or an instruction that takes scales of their format
+// and depth, zero points need unit int32; those of a B that is
 // dequantized need neither. A smooth activation needs a step that says how it is computed.
 Status check_gemm(const GemmProblem& problem, const Contract& contract);
 

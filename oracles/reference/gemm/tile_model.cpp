@@ -53,7 +53,7 @@ std::optional<GemmTileModel> GemmTileModel::make(const PreparedGemm& gemm,
                                                  const SumSchedule& schedule) {
   GemmTileModel model(gemm, schedule);
   if (!model.plan_unit()) return std::nullopt;
-  if (gemm.scales) model.schedule_.promote = gemm.scales->depth;
+  if (gemm.model->scaled) model.schedule_.promote = gemm.scales->depth;
   model.plan_runs();
   model.encode_operands();
   return model;
@@ -72,6 +72,11 @@ bool GemmTileModel::plan_unit() {
   const FormatId a = gemm_->problem.a->layout.format, b = gemm_->problem.b->layout.format;
   const std::optional<DotModel> model = shaped.unit_model(gemm_->sm, a, b);
   if (!model) return false;
+  if (contract.block_scale) {
+    step_ = model->node.products;
+    return schedule_.promote % step_ == 0 && schedule_.grain % step_ == 0 &&
+           (schedule_.parts == 1 || schedule_.block % step_ == 0);
+  }
   bytes_ = format(a).storage_bits / 8;
   const int usual = 32 / bytes_;  // m16n8k8, k16, k32
   const int k = schedule_.instruction_k > 0 ? static_cast<int>(schedule_.instruction_k) : usual;
@@ -125,7 +130,8 @@ void GemmTileModel::plan_runs() {
 GemmTileModel::Run GemmTileModel::run_over(const std::vector<Chunk>& chunks, std::size_t first,
                                            std::size_t last) const {
   const auto at = [&](std::size_t i) { return chunks.begin() + static_cast<std::ptrdiff_t>(i); };
-  return {{at(first), at(last)}, gemm_->scales ? chunks[first].begin / gemm_->scales->depth : 0};
+  return {{at(first), at(last)},
+          gemm_->model->scaled ? chunks[first].begin / gemm_->scales->depth : 0};
 }
 
 void GemmTileModel::encode_operands() {
@@ -185,8 +191,56 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
   }
 }
 
+void GemmTileModel::chain_scaled(const GemmPlace& at, const Run& run, Accumulators& sums) const {
+  const NodeModel& node = gemm_->model->node;
+  const Format &of_a = format(gemm_->problem.a->layout.format),
+               &of_b = format(gemm_->problem.b->layout.format);
+  const Format& f_scale = gemm_->scale_format();
+  const BlockScales& scales = *gemm_->scales;
+  const std::int64_t rows = std::min(kRows, gemm_->problem.m - at.i),
+                     columns = std::min(kColumns, gemm_->problem.n - at.j);
+
+  struct Vector {
+    std::vector<Decoded> elements, scales;
+  };
+
+  // Products beyond the end of the chunk are of zeros.
+  const auto vector = [&](const Format& f, const float* values, const float* of_blocks,
+                          std::int64_t stride, const Chunk& chunk) {
+    Vector out{std::vector<Decoded>(static_cast<std::size_t>(step_), decode(f, 0)), {}};
+    for (std::int64_t p = 0; p < chunk.count; ++p) {
+      const double value = static_cast<double>(values[chunk.begin + p]);
+      out.elements[static_cast<std::size_t>(p)] = decode(f, encode(f, value));
+    }
+    for (std::int64_t p = chunk.begin; p < chunk.begin + step_; p += scales.depth) {
+      const std::int64_t block = p / scales.depth;
+      const float by = block < scales.blocks ? of_blocks[block * stride] : 1.0f;
+      out.scales.push_back(decode(f_scale, encode(f_scale, static_cast<double>(by))));
+    }
+    return out;
+  };
+  for (const Chunk& chunk : run.chunks) {
+    std::vector<Vector> of_rows, of_columns;
+    for (std::int64_t i = at.i; i < at.i + rows; ++i)
+      of_rows.push_back(
+          vector(of_a, gemm_->row({at.batch, i, 0}), scales.a.data() + i, scales.m, chunk));
+    for (std::int64_t j = at.j; j < at.j + columns; ++j)
+      of_columns.push_back(
+          vector(of_b, gemm_->column({at.batch, 0, j}), scales.b.data() + j, scales.n, chunk));
+    for (std::size_t i = 0; i < of_rows.size(); ++i) {
+      for (std::size_t j = 0; j < of_columns.size(); ++j) {
+        sums[i][j] = std::bit_cast<float>(
+            scaled_node(node, of_a, of_b, of_rows[i].elements, of_columns[j].elements,
+                        {f_scale.id, of_rows[i].scales, of_columns[j].scales},
+                        std::bit_cast<std::uint32_t>(sums[i][j])));
+      }
+    }
+  }
+}
+
 void GemmTileModel::chain(const GemmPlace& at, const Run& run, Accumulators& sums) const {
   if (plan_) return chain_mma(at, run, sums);
+  if (gemm_->contract.block_scale) return chain_scaled(at, run, sums);
   const bool integers = gemm_->contract.unit == Unit::int32;
   for (std::int64_t i = 0; i < std::min(kRows, gemm_->problem.m - at.i); ++i) {
     const float* row = gemm_->row({at.batch, at.i + i, at.j});
@@ -223,11 +277,11 @@ void GemmTileModel::run(const GemmPlace& at, Accumulators& sums) const {
         const std::int64_t row = static_cast<std::int64_t>(i) / kColumns,
                            column = static_cast<std::int64_t>(i) % kColumns;
         const float sum = fresh[row][column];
-        if (gemm_->scales) {
+        if (gemm_->model->scaled) {
           const bool inside = at.i + row < gemm_->problem.m && at.j + column < gemm_->problem.n;
-          const float factor =
+          const double factor =
               inside ? gemm_->scales->factor(at.i + row, at.j + column, groups_[g][r].interval) : 0;
-          total[i] = std::fma(sum, factor, total[i]);
+          total[i] = std::fma(sum, static_cast<float>(factor), total[i]);
         } else {
           total[i] = r == 0 ? sum : total[i] + sum;
         }

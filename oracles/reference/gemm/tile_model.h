@@ -48,12 +48,13 @@ class GemmTileModel {
   void encode_operands();
   void chain(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   void chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const;
+  void chain_scaled(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
                      const Chunk& chunk, std::int64_t offset) const;
 
   const PreparedGemm* gemm_;
   SumSchedule schedule_;
-  std::optional<MmaPlan> plan_;  // none: no tensor core
+  std::optional<MmaPlan> plan_;  // none: no tensor core, or one that takes block scales
   std::int64_t step_ = 1;        // k of one instruction
   int bytes_ = 0;                // of an operand's code
   std::vector<std::vector<Run>> groups_;

@@ -64,7 +64,7 @@ TEST(Problem, FullTextHasEveryField) {
             "m=1 n=2 k=3 batch=1 layout=nn out=bf16 bias=none act=none alpha=1 beta=0 c=auto lda=0 "
             "ldb=0 ldc=0 ldd=0 "
             "stride_a=-1 stride_b=-1 stride_c=-1 stride_d=-1 a=bf16 b=bf16 scale_a=none "
-            "scale_b=none scale_d=none zero_a=0 zero_b=0 zero_d=0 splits=1");
+            "scale_b=none scale_d=none zero_a=0 zero_b=0 zero_d=0 splits=1 scale_layout=row_major");
 }
 
 TEST(Problem, EqualMeansEqualBits) {
@@ -113,7 +113,7 @@ TEST(Problem, ErrorsPointIntoTheText) {
             "--problem:5: there is no field \"heads\" (the fields are m, n, k, batch, layout, out, "
             "bias, act, alpha, beta, "
             "c, lda, ldb, ldc, ldd, stride_a, stride_b, stride_c, stride_d, a, b, scale_a, "
-            "scale_b, scale_d, zero_a, zero_b, zero_d, splits)");
+            "scale_b, scale_d, zero_a, zero_b, zero_d, splits, scale_layout)");
 }
 
 }  // namespace

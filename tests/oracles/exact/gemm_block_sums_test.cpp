@@ -70,7 +70,7 @@ void check(const GemmOperands& operands, const BlockScales& scales, Tally& tally
     const std::int64_t j = at % operands.n, i = at / operands.n % operands.m,
                        batch = at / operands.n / operands.m;
     const Dyadic exact = exact_block_dot(operands.row(batch, i), operands.column(batch, j),
-                                         operands.k, scales, i, j);
+                                         operands.k, scales.depth, scales.factors(i, j));
     const Dyadic error = Dyadic(sums.hi[at]) + Dyadic(sums.lo[at]) - exact;
     ASSERT_FALSE(Dyadic(sums.bound[at]) < error.abs())
         << "element " << at << ": error " << error.nearest_double() << ", bound " << sums.bound[at];
@@ -111,6 +111,37 @@ TEST(GemmBlockSums, Fp8WithOrdinaryScalesIsExactThroughout) {
     check(decode_operands(data.a, data.b, 1), scales, tally);
     EXPECT_EQ(tally.exact, tally.elements) << int(kind);
   }
+}
+
+// Scales of an instruction: their products reach far beyond the range of f32, without a sign.
+TEST(GemmBlockSums, ScalesOfTheInstructionAreMultipliedExactly) {
+  Random random(8);
+  Tally tally;
+  for (const int spread : {4, 60, 127}) {
+    const auto powers = [&](std::vector<float>& scales) {
+      for (float& x : scales)
+        x = std::ldexp(1.0f, static_cast<int>(random.between(-spread, spread)));
+    };
+    for (const FormatId id : {FormatId::e2m1, FormatId::e4m3, FormatId::e5m2}) {
+      const Operands data = make_operands(id, Kind::all_bits, 2, 9, 11, 200, 3);
+      BlockScales scales = draw_scales(Scales::random, 9, 11, 200, 32, 4);
+      scales.products = ScaleProducts::exact;
+      powers(scales.a);
+      powers(scales.b);
+      check(decode_operands(data.a, data.b, 1), scales, tally);
+      EXPECT_EQ(scales.factor(1, 2, 3), static_cast<double>(scales.a[28]) * scales.b[35]);
+    }
+  }
+  const Operands data = make_operands(FormatId::e2m1, Kind::all_bits, 1, 9, 11, 200, 3);
+  BlockScales scales = draw_scales(Scales::random, 9, 11, 200, 16, 4);
+  scales.products = ScaleProducts::exact;
+  const Format& e4m3 = format(FormatId::e4m3);
+  for (std::vector<float>* side : {&scales.a, &scales.b})
+    for (float& x : *side) x = static_cast<float>(to_double(e4m3, random.below(0x7f)));
+  Tally fp4;
+  check(decode_operands(data.a, data.b, 1), scales, fp4);
+  EXPECT_EQ(fp4.exact, fp4.elements);
+  EXPECT_EQ(scale_product(ScaleProducts::exact, -2, 3), 6);
 }
 
 TEST(GemmBlockSums, TilesJoinUpOnAnyNumberOfThreads) {

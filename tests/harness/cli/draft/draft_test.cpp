@@ -77,6 +77,11 @@ TEST(Draft, TakesWhatThePtxSays) {
     entry.units = {{unit + " kind::f16", 8}};
     EXPECT_THAT(draft_of(entry), HasSubstr("unit = \"" + unit + "\""));
   }
+  entry.units = {{"tcgen05 kind::mxf4nvf4", 8}};
+  EXPECT_THAT(draft_of(entry), HasSubstr("unit = \"tcgen05.block_scale\""));
+  entry.units = {{"mma m16n8k64 kind::mxf4nvf4.f32.e2m1.e2m1.f32.ue4m3", 8}};
+  EXPECT_THAT(draft_of(entry), HasSubstr("unit = \"mma.sync.block_scale\""));
+  EXPECT_THAT(draft_of(entry), HasSubstr("a = \"e2m1\""));
 }
 
 // Compilers before PTX 8 mark no addresses: the leading words of 64 bits are taken for them.

@@ -198,7 +198,7 @@ TEST(AnyOrder, LanesGiveTheSameBits) {
   Random random(9);
   const BoundModel model = model_of(kUnits[0], 0);
   std::vector<Vectors> all;
-  std::array<const float*, kPanelLanes> columns{};
+  std::array<BoundOperand, kPanelLanes> columns{};
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane)
     all.push_back(vectors(format(FormatId::bf16), 77, 5, random));
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane) columns[lane] = all[lane].b.data();

@@ -81,6 +81,34 @@ inline std::vector<NamedContract> scaled_contracts() {
   };
 }
 
+inline Contract block_scaled(Contract contract) {
+  contract.block_scale = true;
+  return contract;
+}
+
+// Units that take scales of blocks of k.
+inline std::vector<NamedContract> block_scaled_contracts() {
+  using enum FormatId;
+  const Contract mma = block_scaled(tensor_core_contract()),
+                 tcgen05 = block_scaled(tensor_core_contract(Instruction::tcgen05));
+  Contract by_32 = mma;
+  by_32.instruction_k = 32;
+  return {
+      {"mxfp8", mma, 120, e4m3, e4m3},
+      {"mxfp8 e5m2 x e4m3 tcgen05", tcgen05, 100, e5m2, e4m3},
+      {"mx e4m3 x e2m1", mma, 120, e4m3, e2m1},
+      {"mx e2m1 by 32", by_32, 120, e2m1, e2m1},
+      {"fp4", mma, 120, e2m1, e2m1},
+      {"fp4 tcgen05", tcgen05, 103, e2m1, e2m1},
+      {"fp4 promoted 128", promoted(mma, 128), 120, e2m1, e2m1},
+      {"mxfp8 split 3 ordered", split(mma, 3, Join::f32_ordered, 32), 120, e4m3, e5m2},
+      {"fp4 split 2 any order", split(mma, 2, Join::f32_any_order, 64), 120, e2m1, e2m1},
+      {"fp4 runs", in_runs(mma), 120, e2m1, e2m1},
+      {"mxfp8 runs", in_runs(mma), 120, e4m3, e4m3},
+      {"fp4 any schedule", in_any_order(mma), 120, e2m1, e2m1},
+  };
+}
+
 inline std::vector<NamedContract> bound_contracts() {
   using enum FormatId;
   const Contract mma = tensor_core_contract(), wgmma = tensor_core_contract(Instruction::wgmma);

@@ -33,7 +33,7 @@ struct PanelSample {
 PanelSample panel_sample(const NamedContract& named, const BoundModel& model, std::int64_t k,
                          Random& random) {
   PanelSample panel;
-  std::array<const float*, kPanelLanes> rows{}, columns{};
+  std::array<BoundOperand, kPanelLanes> rows{}, columns{};
   for (int lane = 0; lane < kPanelLanes; ++lane) {
     panel.dots.push_back(
         testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))], named.a,

@@ -26,8 +26,8 @@ using testing::NamedContract;
 
 enum class Factors { powers, random, wide, tiny, special };
 
-std::vector<float> draw_factors(Factors kind, std::int64_t count, Random& random) {
-  std::vector<float> out;
+std::vector<double> draw_factors(Factors kind, std::int64_t count, Random& random) {
+  std::vector<double> out;
   for (std::int64_t i = 0; i < count; ++i) {
     const double x = testing::bell(random);
     switch (kind) {
@@ -57,19 +57,13 @@ std::vector<float> draw_factors(Factors kind, std::int64_t count, Random& random
 }
 
 Dyadic exact_sum(const BoundModel& model, const testing::DotSample& sample,
-                 const std::vector<float>& factors) {
-  BlockScales scales;
-  scales.depth = model.interval;
-  scales.blocks = static_cast<std::int64_t>(factors.size());
-  scales.m = scales.n = 1;
-  scales.a = factors;
-  scales.b.assign(factors.size(), 1.0f);
+                 const std::vector<double>& factors) {
   return exact_block_dot(sample.row.data(), sample.column.data(),
-                         static_cast<std::int64_t>(sample.row.size()), scales, 0, 0);
+                         static_cast<std::int64_t>(sample.row.size()), model.interval, factors);
 }
 
 float emulated(const NamedContract& named, const testing::DotSample& sample,
-               const std::vector<float>& factors) {
+               const std::vector<double>& factors) {
   AccumulatorOptions options;
   options.factors = factors;
   return run_accumulator(named.contract, named.sm, named.a, named.b, sample.row.data(),
@@ -79,7 +73,7 @@ float emulated(const NamedContract& named, const testing::DotSample& sample,
 }
 
 RunningBound bound_of(const BoundModel& model, const testing::DotSample& sample,
-                      const std::vector<float>& factors) {
+                      const std::vector<double>& factors) {
   return running_bound(model, sample.row.data(), sample.column.data(),
                        static_cast<std::int64_t>(sample.row.size()), {factors.data(), nullptr});
 }
@@ -101,7 +95,7 @@ TEST(ScaledPromotion, BoundHoldsForEveryContractAndIsAttained) {
           for (int repeat = 0; repeat < (k <= 64 ? 60 : 20); ++repeat) {
             const testing::DotSample sample =
                 testing::dot_sample(data, named.a, named.b, k, random);
-            const std::vector<float> factors = draw_factors(kind, model.intervals(k), random);
+            const std::vector<double> factors = draw_factors(kind, model.intervals(k), random);
             const RunningBound bound = bound_of(model, sample, factors);
             if (!bound.classes.is_only(ResultClass::finite)) continue;
             const Dyadic exact = exact_sum(model, sample, factors);
@@ -132,9 +126,9 @@ TEST(ScaledPromotion, IsExactWhereTheArithmeticMustBe) {
     Random random(3);
     const testing::DotSample sample =
         testing::dot_sample(Data::integers, named.a, named.b, 128, random);
-    std::vector<float> factors;
+    std::vector<double> factors;
     for (std::int64_t i = 0; i < model.intervals(128); ++i)
-      factors.push_back(std::ldexp(i % 3 == 0 ? -3.0f : 1.0f, static_cast<int>(i % 4)));
+      factors.push_back(std::ldexp(i % 3 == 0 ? -3.0 : 1.0, static_cast<int>(i % 4)));
     const RunningBound bound = bound_of(model, sample, factors);
     EXPECT_EQ(bound.error, 0) << named.name;
     EXPECT_EQ(static_cast<double>(emulated(named, sample, factors)), bound.sum);
@@ -152,7 +146,8 @@ TEST(ScaledPromotion, ClassesFollowFactorsThatAreNotFinite) {
                                                             : repeat % 3 == 1 ? Data::integers
                                                                               : Data::sparse,
                                                             named.a, named.b, k, random);
-      const std::vector<float> factors = draw_factors(Factors::special, model.intervals(k), random);
+      const std::vector<double> factors =
+          draw_factors(Factors::special, model.intervals(k), random);
       const RunningBound bound = bound_of(model, sample, factors);
       const float got = emulated(named, sample, factors);
       const ResultClass cls = std::isnan(got)      ? ResultClass::nan
@@ -179,13 +174,13 @@ TEST(ScaledPromotion, VectorsGiveTheSpecificationsBits) {
     for (const Factors kind : {Factors::random, Factors::wide, Factors::tiny, Factors::special}) {
       for (const std::int64_t k : {0, 1, 31, 64, 200}) {
         std::vector<testing::DotSample> dots;
-        std::array<const float*, kPanelLanes> rows{}, columns{};
+        std::array<BoundOperand, kPanelLanes> rows{}, columns{};
         for (int lane = 0; lane < kPanelLanes; ++lane)
           dots.push_back(
               testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))],
                                   named.a, named.b, k, random));
-        std::vector<float> panel(static_cast<std::size_t>(model.intervals(k)) * kPanelLanes);
-        std::vector<std::vector<float>> factors;
+        std::vector<double> panel(static_cast<std::size_t>(model.intervals(k)) * kPanelLanes);
+        std::vector<std::vector<double>> factors;
         for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
           rows[lane] = dots[lane].row.data();
           columns[lane] = dots[lane].column.data();
@@ -218,10 +213,10 @@ TEST(ScaledPromotion, IsLeftByKernelsWithWrongFactors) {
     for (int repeat = 0; repeat < 100; ++repeat) {
       const testing::DotSample sample =
           testing::dot_sample(Data::normal, named.a, named.b, 192, random);
-      std::vector<float> factors = draw_factors(Factors::powers, model.intervals(192), random);
+      std::vector<double> factors = draw_factors(Factors::powers, model.intervals(192), random);
       const RunningBound bound = bound_of(model, sample, factors);
       const Dyadic exact = exact_sum(model, sample, factors);
-      factors[0] *= 1 + 0x1p-7f;
+      factors[0] *= 1 + 0x1p-7;
       outside += inside(emulated(named, sample, factors), bound, exact) ? 0 : 1;
     }
     EXPECT_GT(outside, 50) << named.name;
@@ -236,8 +231,8 @@ TEST(ScaledPromotion, APrioriBoundCoversTheRunningBound) {
       for (const Factors kind : {Factors::random, Factors::wide, Factors::tiny}) {
         const std::int64_t k = 200;
         const testing::DotSample sample = testing::dot_sample(data, named.a, named.b, k, random);
-        const std::vector<float> factors = draw_factors(kind, model.intervals(k), random);
-        const std::vector<float> ones(factors.size(), 1.0f);
+        const std::vector<double> factors = draw_factors(kind, model.intervals(k), random);
+        const std::vector<float> scales(factors.begin(), factors.end()), ones(factors.size(), 1.0f);
         std::vector<VectorSize> rows, columns;
         double largest = 0;
         for (std::size_t i = 0; i < factors.size(); ++i) {
@@ -246,10 +241,10 @@ TEST(ScaledPromotion, APrioriBoundCoversTheRunningBound) {
           rows.push_back(vector_size(sample.row.data() + begin, count, model.a_minimum_exponent));
           columns.push_back(
               vector_size(sample.column.data() + begin, count, model.b_minimum_exponent));
-          largest = std::max(largest, std::fabs(static_cast<double>(factors[i])));
+          largest = std::max(largest, std::fabs(factors[i]));
         }
         const double magnitude =
-            magnitude_bound(scaled_vector_size(rows, factors), scaled_vector_size(columns, ones));
+            magnitude_bound(scaled_vector_size(rows, scales), scaled_vector_size(columns, ones));
         const APriori a_priori(model, k);
         const RunningBound bound = bound_of(model, sample, factors);
         if (!bound.classes.is_only(ResultClass::finite)) continue;

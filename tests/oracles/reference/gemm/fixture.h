@@ -36,6 +36,7 @@ struct GemmSetup {
   bool special_scales = false;  // zeros, infinities, NaN, the largest and the smallest among them
   double scale_size = 1;        // about, of each scale
   Activation activation = Activation::none;  // where not relu
+  FormatId scale_format = FormatId::f32;     // of scale_a and scale_b
 };
 
 inline Tensor tensor_of(FormatId id, std::vector<std::int64_t> shape) {
@@ -72,7 +73,7 @@ inline void fill_scales(Tensor& tensor, const GemmSetup& setup, Random random) {
                                      std::ldexp(1.0, static_cast<int>(random.between(-3, 3))));
     if (random.below(4) == 0) scale = -scale;
     if (setup.special_scales && random.below(3) == 0) scale = specials[random.below(7)];
-    tensor.set_bits(p, std::bit_cast<std::uint32_t>(scale));
+    tensor.set_bits(p, encode(format(tensor.layout.format), static_cast<double>(scale)));
   }
 }
 
@@ -89,9 +90,9 @@ struct Gemm {
         d(tensor_of(setup.output, {setup.batch, setup.m, setup.n})) {
     const ScaleBlock block_a = setup.scale_a.value_or(kTensorScale),
                      block_b = setup.scale_b.value_or(kTensorScale);
-    scale_a = tensor_of(FormatId::f32,
+    scale_a = tensor_of(setup.scale_format,
                         {blocks_in(setup.m, block_a.vectors), blocks_in(setup.k, block_a.depth)});
-    scale_b = tensor_of(FormatId::f32,
+    scale_b = tensor_of(setup.scale_format,
                         {blocks_in(setup.k, block_b.depth), blocks_in(setup.n, block_b.vectors)});
     scale_d = tensor_of(FormatId::f32, {1});
     const Random random(setup.seed);
@@ -103,6 +104,7 @@ struct Gemm {
     problem.scale_a = setup.scale_a ? &scale_a : nullptr;
     problem.scale_b = setup.scale_b ? &scale_b : nullptr;
     problem.scale_d = setup.scale_d ? &scale_d : nullptr;
+    if (setup.scale_format != FormatId::f32) problem.scale_products = ScaleProducts::exact;
     problem.scale_a_block = block_a;
     problem.scale_b_block = block_b;
     problem.zero_a = setup.zero_a;
@@ -190,6 +192,12 @@ struct Kernel {
       const float of_a = gemm.problem.scale_a_block.along_k() ? scale(gemm, GemmSide::a, i, p) : 1;
       const float of_b = gemm.problem.scale_b_block.along_k() ? scale(gemm, GemmSide::b, j, p) : 1;
       options.factors.push_back(kept(kept(of_a) * kept(of_b)));
+    }
+    const std::int64_t depth = contract.scale_depth(promised.a, promised.b);
+    for (std::int64_t p = 0; contract.block_scale && p < k; p += depth) {
+      options.scale_format = gemm.scale_a.layout.format;
+      options.scales_a.push_back(scale(gemm, GemmSide::a, i, p));
+      options.scales_b.push_back(scale(gemm, GemmSide::b, j, p));
     }
     return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(), column.data(),
                            k, options)

@@ -153,7 +153,7 @@ TEST(GemmFlushed, SmallScalesAlongKAreZero) {
     }
     Kernel keeping = testing::kernel(named), flushing = keeping;
     flushing.promised.contract.subnormals_flushed = flushing.flushes = true;
-    gemm.problem.flushed_scales = true;
+    gemm.problem.scale_products = ScaleProducts::f32_flushed;
     flushing.run(gemm);
     keeping.run(other);
     const GemmOracle oracle(gemm.problem, flushing.promised.contract, named.sm);

@@ -91,7 +91,7 @@ std::int64_t violations(const Prepared& kernel, testing::Data data, std::int64_t
                         Random& random) {
   std::vector<testing::DotSample> samples;
   std::vector<RealOperands> rows(kPanelLanes), columns(kPanelLanes);
-  std::array<const float*, kPanelLanes> of_lanes{};
+  std::array<BoundOperand, kPanelLanes> of_lanes{};
   for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
     samples.push_back(testing::dot_sample(data, kernel.named.a, kernel.named.b, k, random));
     for (const float x : samples[lane].row)
