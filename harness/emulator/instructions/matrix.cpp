@@ -194,12 +194,11 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
   if (result == copies[0]) distribute(warp, op, mask, copies[0]);
 }
 
-// The same through the specification of the nodes: with block scales, or with roundings that are
-// moved at random.
+// The same with block scales, or with roundings that are moved at random.
 enum class Noise : std::uint8_t { none, biased, centered };
 
 template <Noise N>
-void multiply_by_specification(Warp& warp, const Inst& inst, u32 mask) {
+void multiply_otherwise(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) {
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
@@ -219,7 +218,7 @@ void multiply_by_specification(Warp& warp, const Inst& inst, u32 mask) {
                             *const b = collect(warp, op, 2, copies[2]),
                             *const c = collect(warp, op, 3, copies[3]);
   if constexpr (N == Noise::none) {
-    mma_spec(kind, a, b, c, copies[0], scales);
+    op.scaled->run(a, b, c, copies[0], *scales);
   } else {
     mma_randomly(kind, a, b, c, copies[0], {warp.next_random(), N == Noise::centered}, scales);
   }
@@ -229,14 +228,13 @@ void multiply_by_specification(Warp& warp, const Inst& inst, u32 mask) {
 Handler handler_of(const Decoder& decoder, const MmaKind& kind) {
   switch (decoder.random_rounding()) {
     case RandomRounding::off:
-      return kind.scale.block != 0 ? multiply_by_specification<Noise::none>
-                                   : pick(handlers_of<&multiply>);
+      return kind.scale.block != 0 ? multiply_otherwise<Noise::none> : pick(handlers_of<&multiply>);
     case RandomRounding::unbiased_nodes:
-      return multiply_by_specification<Noise::centered>;
+      return multiply_otherwise<Noise::centered>;
     case RandomRounding::on:
       break;
   }
-  return multiply_by_specification<Noise::biased>;
+  return multiply_otherwise<Noise::biased>;
 }
 
 // Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
@@ -331,6 +329,7 @@ void decode_narrow_mma(Decoder& decoder, const Instruction& instruction, Modifie
     const auto& operand = instruction.operands;
     take_scale_selector(decoder, operand[4], operand[5], bytes, 2, operation.scales[0]);
     take_scale_selector(decoder, operand[6], operand[7], bytes, 4, operation.scales[1]);
+    operation.scaled = std::make_shared<const ScaledMma>(*kind);
   }
   out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
   decoder.program().mma.push_back(operation);

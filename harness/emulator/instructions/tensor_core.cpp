@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fifth generation of tensor cores (PTX ISA 9.0 section 9.7.16), with one CTA: tcgen05.alloc,
-// dealloc, relinquish_alloc_permit, ld, st, wait, fence, mma and commit, all .cta_group::1.
+// dealloc, relinquish_alloc_permit, ld, st, wait, fence, mma with block scales and without, and
+// commit, all .cta_group::1.
 //
 // The descriptors of a product are values of registers, so what of them is not emulated is a
 // finding when the product is issued. The rest is refused when the kernel is loaded.
@@ -27,8 +28,13 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 // Inst::flags of mma: its kind, and where A is.
-enum class ProductKind : u32 { f16, tf32, f8f6f4, i8 };
-constexpr u32 kKindMask = 3, kTensorA = 4;
+enum class ProductKind : u32 { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
+constexpr u32 kKindMask = 7, kTensorA = 8;
+// And of the last three, how many scales a step of k has.
+constexpr u32 kTwoScales = 16, kFourScales = 32;
+
+constexpr bool has_scales(ProductKind kind) { return kind >= ProductKind::mxf8f6f4; }
+
 // Of ld and st: 16x32bx2, whose second half begins so many columns further on (Inst::c).
 constexpr u32 kHalves = 1;
 // Of commit and alloc: the address is a generic one.
@@ -276,6 +282,8 @@ std::optional<MmaKind> kind_of(int sm, ProductKind kind, u32 descriptor) {
       known = take({FormatId::u8, FormatId::s8});
       out.saturate = (descriptor >> 3 & 1) != 0;
       break;
+    default:
+      break;
   }
   if (!known || !mma_exists(out)) return std::nullopt;
   if (kind == ProductKind::i8) return out;
@@ -284,6 +292,30 @@ std::optional<MmaKind> kind_of(int sm, ProductKind kind, u32 descriptor) {
   out.model = *model;
   return out;
 }
+
+// The same of a kind with that many scales for a step of k.
+std::optional<MmaKind> scaled_kind_of(int sm, ProductKind kind, int scales, u32 descriptor) {
+  const u32 a = descriptor >> 7 & 7, b = descriptor >> 10 & 7;
+  const bool powers = (descriptor >> 23 & 1) != 0, bytes = kind == ProductKind::mxf8f6f4;
+  MmaKind out{{16, 8, bytes ? 32 : 64}, FormatId::e2m1, FormatId::e2m1, FormatId::f32};
+  if (bytes) {
+    if (a > 1 || b > 1) return std::nullopt;  // FP4 and FP6 among bytes are padded otherwise
+    out.a = a == 0 ? FormatId::e4m3 : FormatId::e5m2;
+    out.b = b == 0 ? FormatId::e4m3 : FormatId::e5m2;
+  } else if (a != 1 || b != 1) {
+    return std::nullopt;
+  }
+  if (!powers && scales != 4) return std::nullopt;
+  out.scale = {powers ? FormatId::ue8m0 : FormatId::e4m3, out.shape.k / scales};
+  const auto node = scaled_node_model(sm, plumbline::Instruction::tcgen05, out.shape.k);
+  if (!node) return std::nullopt;
+  out.model.node = *node;
+  return out;
+}
+
+// Bits of an instruction descriptor that have to be 0: sparsity and, but for the bytes of scales,
+// what is reserved or not emulated.
+constexpr u32 kNotEmulated = 0xc0000007, kNotEmulatedOfScaled = 0x8000004f;
 
 bool check_descriptor(Warp& warp, const Inst& inst, int lane, u64 descriptor) {
   const u64 swizzle = descriptor >> 61;
@@ -298,6 +330,15 @@ bool check_descriptor(Warp& warp, const Inst& inst, int lane, u64 descriptor) {
   return false;
 }
 
+const ScaledMma* scaled_plan(WorkerState& worker, const MmaPlan* plan) {
+  std::unique_ptr<const ScaledMma>& scaled = worker.scaled_plans[plan];
+  if (!scaled) scaled = std::make_unique<const ScaledMma>(plan->kind());
+  return scaled.get();
+}
+
+// 32 rows to a column.
+int scale_columns(int rows) { return (rows + 31) / 32; }
+
 void issue_one(Warp& warp, const Inst& inst, int lane) {
   const auto kind = static_cast<ProductKind>(inst.flags & kKindMask);
   const u32 descriptor = lanes<u32>(warp, inst.d)[lane];
@@ -309,8 +350,13 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.m = static_cast<int>(descriptor >> 24 & 31) * 16;
   op.n = static_cast<int>(descriptor >> 17 & 63) * 8;
   op.adds = (warp.read(inst.p) >> lane & 1) != 0;
-  const auto types = kind_of(cta.launch().options.sm, kind, descriptor);
-  if (!types || (descriptor & 7) != 0 || descriptor >> 30 != 0 || (op.m != 64 && op.m != 128) ||
+  const int sm = cta.launch().options.sm;
+  const bool scaled = has_scales(kind);
+  const int scales = (inst.flags & kFourScales) != 0 ? 4 : (inst.flags & kTwoScales) != 0 ? 2 : 1;
+  const auto types =
+      scaled ? scaled_kind_of(sm, kind, scales, descriptor) : kind_of(sm, kind, descriptor);
+  const u32 refused = descriptor & (scaled ? kNotEmulatedOfScaled : kNotEmulated);
+  if (!types || refused != 0 || (op.m != 64 && op.m != 128) || (scaled && op.m != 128) ||
       op.n < 8 || op.n > 256 || op.n % (op.m == 128 ? 16 : 8) != 0) {
     return fail(warp, inst, lane,
                 fmt::format("the instruction descriptor {:#x} has types or a shape ({}x{}) that "
@@ -327,12 +373,30 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   const auto require_columns = [&](const char* what, int column, int columns) {
     if (memory.is_allocated(column, columns)) return true;
     warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
-      return fmt::format("{} has columns {} to {} of tensor memory, which are not all allocated",
-                         what, column, column + columns - 1);
+      return fmt::format("columns {} to {} of tensor memory, for {}, are not all allocated", column,
+                         column + columns - 1, what);
     });
     return false;
   };
   if (!require_columns("D", op.d, op.n)) return;
+  if (scaled) {
+    op.scaled = scaled_plan(cta.worker(), op.plan);
+    op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane]),
+                   static_cast<int>(descriptor >> 29 & 3)};
+    op.scales_b = {static_cast<int>(lanes<u32>(warp, inst.list[1])[lane]),
+                   static_cast<int>(descriptor >> 4 & 3)};
+    for (const TensorProduct::Scales& of : {op.scales_a, op.scales_b}) {
+      if (of.column >> 16 == 0 && of.byte + scales <= 4) continue;
+      return fail(
+          warp, inst, lane,
+          fmt::format("the scales at {:#x} from byte {} on do not begin in lane 0, or leave "
+                      "the word of a step of k",
+                      of.column, of.byte));
+    }
+    if (!require_columns("the scales of A", op.scales_a.column, scale_columns(op.m)) ||
+        !require_columns("the scales of B", op.scales_b.column, scale_columns(op.n)))
+      return;
+  }
   op.a_in_tensor_memory = (inst.flags & kTensorA) != 0;
   op.a = op.a_in_tensor_memory ? lanes<u32>(warp, inst.b)[lane] : lanes<u64>(warp, inst.b)[lane];
   op.b = lanes<u64>(warp, inst.c)[lane];
@@ -347,11 +411,13 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
   op.b_by_rows = (descriptor >> 16 & 1) != 0;
-  if (kind == ProductKind::tf32 && (op.a_by_columns || op.b_by_rows))
-    return fail(warp, inst, lane, "tiles of tf32 along m or n are not emulated");
+  const bool only_along_k = kind == ProductKind::tf32 || types->shape.k == 64;
+  if (only_along_k && (op.a_by_columns || op.b_by_rows))
+    return fail(warp, inst, lane, "tiles of tf32 or FP4 along m or n are not emulated");
   const u32 signs = types->shape.k == 8    ? 0x80000000u
                     : types->shape.k == 16 ? 0x80008000u
-                                           : 0x80808080u;
+                    : types->shape.k == 32 ? 0x80808080u
+                                           : 0x88888888u;
   op.flip_a = (descriptor >> 13 & 1) != 0 ? signs : 0;
   op.flip_b = (descriptor >> 14 & 1) != 0 ? signs : 0;
   // Stores that are not waited for may come behind the product.
@@ -370,6 +436,10 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
     }
   };
   require_stored(op.d, op.n);
+  if (scaled) {
+    require_stored(op.scales_a.column, scale_columns(op.m));
+    require_stored(op.scales_b.column, scale_columns(op.n));
+  }
   if (op.a_in_tensor_memory) require_stored(a_column, 8);
   if (warp.counts_traffic())
     count_products(warp, inst, static_cast<u64>(op.m * op.n * types->shape.k));
@@ -426,15 +496,39 @@ void decode_access(Decoder& decoder, const Instruction& instruction, Modifiers& 
   out.execute = loads ? load : store;
 }
 
+// .block_scale, and how many scales a step of k has: as .scale_vec or as .block, or as the kind has
+// them.
+bool take_scale_blocks(Decoder& decoder, Modifiers& modifiers, ProductKind kind, Inst& out) {
+  if (!modifiers.take("block_scale")) return false;
+  int given = modifiers.take_one_of("scale_vec::1X", "scale_vec::2X", "scale_vec::4X");
+  const bool bytes = kind == ProductKind::mxf8f6f4;
+  const int block = modifiers.take_one_of("block32", "block16");
+  if (block >= 0) given = bytes ? 0 : block + 1;
+  if (given < 0) given = bytes ? 0 : kind == ProductKind::mxf4 ? 1 : -1;
+  const bool known = bytes                       ? given == 0 && block <= 0
+                     : kind == ProductKind::mxf4 ? given == 1
+                                                 : given == 1 || given == 2;
+  if (!known) {
+    decoder.refuse("there are no such scales of this kind");
+    return false;
+  }
+  out.flags |= given == 1 ? kTwoScales : given == 2 ? kFourScales : 0;
+  return true;
+}
+
 void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                     Inst& out) {
-  const int kind = modifiers.take_one_of("kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8");
-  if (kind < 0) return decoder.refuse("only the kinds f16, tf32, f8f6f4 and i8 are emulated");
+  const int kind = modifiers.take_one_of("kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8",
+                                         "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4");
+  if (kind < 0) return;
+  const bool scaled = has_scales(static_cast<ProductKind>(kind));
+  if (scaled && !take_scale_blocks(decoder, modifiers, static_cast<ProductKind>(kind), out)) return;
   modifiers.take_one_of("collector::a::fill", "collector::a::use", "collector::a::lastuse",
                         "collector::a::discard");
-  if (!decoder.require_operands(instruction, 5, 5)) return;
+  const std::size_t count = scaled ? 7 : 5;
+  if (!decoder.require_operands(instruction, count, count)) return;
   const std::vector<Operand>& operands = instruction.operands;
-  if (decoder.register_bits(operands[4]) != 1)
+  if (decoder.register_bits(operands.back()) != 1)
     return decoder.refuse("disable-output-lane is not emulated");
   decoder.address(operands[0], Space::generic, out);
   out.flags |= static_cast<u32>(kind);
@@ -449,7 +543,17 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
   }
   out.c = decoder.source(operands[2], 64);
   out.d = decoder.source(operands[3], 32);
-  out.p = decoder.predicate(operands[4]);
+  out.p = decoder.predicate(operands.back());
+  if (scaled) {
+    std::vector<Slot> addresses;
+    for (const std::size_t at : {4, 5}) {
+      const AddressOperand scales = decoder.address(operands[at], Space::generic);
+      if (scales.wide || scales.offset != 0)
+        return decoder.refuse("the address of scales has to be a register of 32 bits");
+      addresses.push_back(scales.base);
+    }
+    out.list = decoder.keep(addresses);
+  }
   out.execute = issue;
 }
 

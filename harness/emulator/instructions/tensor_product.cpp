@@ -3,15 +3,22 @@
 // those of mma.sync. A tile is read into registers of fragments, each eight rows of 16 bytes of k.
 // Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the lower or the upper half of each
 // quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F).
+//
+// Scales of blocks of k (section 9.7.16.10.7): those of row r of A, or column r of B, lie in column
+// r / 32 from the given one on, in lane r % 32 of every quarter: the quarter of D's row is read. A
+// word has those of four blocks, of which a step of k takes one, two or four.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "harness/emulator/instructions/matrix_tiles.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/tensor_products.h"
+#include "oracles/models/mma_scaled.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline::emulator {
@@ -127,6 +134,32 @@ bool read_a(Warp& warp, const TensorProduct& op, std::size_t element, Fragments&
   return true;
 }
 
+// The word of the scales of a row of A or column of B, for D's quarter.
+u32 scale_word(Warp& warp, const TensorProduct& op, const TensorProduct::Scales& scales,
+               int quarter, int line) {
+  const int row = 32 * quarter + line % 32, column = scales.column + line / 32;
+  require_written(warp, op, row, column);
+  return warp.cta().tensor_memory().word(row, column);
+}
+
+// The registers of a piece's scales: lanes 0 and 1 of every four have the rows g and g + 8 of A,
+// lane 0 the column g of B.
+struct PieceScales {
+  LaneRegister a = {}, b = {};
+
+  MmaScales of(const TensorProduct& op) const {
+    return {{&a, op.scales_a.byte, 0}, {&b, op.scales_b.byte, 0}};
+  }
+
+  PieceScales(Warp& warp, const TensorProduct& op, int top, int left) {
+    const int quarter = top / 32;
+    for (int line = 0; line < 16; ++line)
+      a[4 * (line % 8) + line / 8] = scale_word(warp, op, op.scales_a, quarter, top + line);
+    for (int line = 0; line < 8; ++line)
+      b[4 * line] = scale_word(warp, op, op.scales_b, quarter, left + line);
+  }
+};
+
 // The sums of a piece, from tensor memory or to it. `visit(word in memory, register, lane, shift)`.
 template <typename Visit>
 void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top, int left,
@@ -147,7 +180,8 @@ void perform(Cta& cta, const TensorProduct& op) {
   Warp& warp = *cta.warps()[static_cast<std::size_t>(op.warp)];
   TensorMemory& memory = cta.tensor_memory();
   const MmaKind& kind = op.plan->kind();
-  const std::size_t element = 32 / static_cast<std::size_t>(kind.shape.k);
+  // Of FP4, which lies along k alone, two elements.
+  const std::size_t element = std::max<std::size_t>(32 / static_cast<std::size_t>(kind.shape.k), 1);
   Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
   if (!read_a(warp, op, element, a)) return;
   if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
@@ -175,11 +209,17 @@ void perform(Cta& cta, const TensorProduct& op) {
       const auto* const y =
           reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
       const RandomRounding rounding = cta.launch().options.random_rounding;
-      if (rounding == RandomRounding::off) {
-        op.plan->run(x, y, c, c, worker.mma, column > 0);
-      } else {
+      std::optional<PieceScales> words;
+      if (op.scaled != nullptr) words.emplace(warp, op, top, column);
+      const std::optional<MmaScales> scales = words ? std::optional(words->of(op)) : std::nullopt;
+      if (rounding != RandomRounding::off) {
         mma_randomly(kind, x, y, c, c,
-                     {warp.next_random(), rounding == RandomRounding::unbiased_nodes});
+                     {warp.next_random(), rounding == RandomRounding::unbiased_nodes},
+                     scales ? &*scales : nullptr);
+      } else if (scales) {
+        op.scaled->run(x, y, c, c, *scales);
+      } else {
+        op.plan->run(x, y, c, c, worker.mma, column > 0);
       }
       each_sum(op, half, memory, top, column,
                [&](int row, int at, u32& word, int i, int lane, int shift) {

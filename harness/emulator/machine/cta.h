@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "harness/emulator/memory/cta_clock.h"
 #include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/shared_memory.h"
+#include "oracles/models/mma_scaled.h"
 
 namespace plumbline::emulator {
 
@@ -42,7 +44,8 @@ struct WorkerState {
   const Warp* last_mma_warp = nullptr;
   MmaWorkspace mma;
   std::vector<std::unique_ptr<const MmaPlan>> tensor_plans;  // of descriptors seen so far
-  CtaRaces* races = nullptr;                                 // where they are looked for
+  std::map<const MmaPlan*, std::unique_ptr<const ScaledMma>> scaled_plans;  // with block scales
+  CtaRaces* races = nullptr;  // where they are looked for
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted

@@ -10,7 +10,8 @@
 
 namespace plumbline {
 class MmaPlan;
-}
+class ScaledMma;
+}  // namespace plumbline
 
 namespace plumbline::emulator {
 
@@ -29,6 +30,15 @@ struct TensorProduct {
   int upper = 0;               // of m = 64: 16 where D has the upper half of each quarter
   bool a_by_columns = false, b_by_rows = false;  // m, or n, is what lies side by side
   std::uint32_t flip_a = 0, flip_b = 0;          // sign bits of a word, where negated
+
+  // Of block scales: the first column of those of A and of B, and the byte of a word that a step of
+  // k begins with.
+  struct Scales {
+    int column = 0, byte = 0;
+  };
+
+  const ScaledMma* scaled = nullptr;  // instead of the plan; null: there are none
+  Scales scales_a{}, scales_b{};
 
   // Whether D has any of the columns.
   bool writes(int column, int columns) const { return column < d + n && d < column + columns; }

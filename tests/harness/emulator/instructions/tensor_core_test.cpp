@@ -81,8 +81,9 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
           "@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; bar.sync 0; "
           "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
           "%r9;");
-  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, %p3;",
-                             kind, a == 0 ? "[%r15]" : "%d5"));
+  const bool scaled = kind.find("block_scale") != kind.npos;
+  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, {}%p3;",
+                             kind, a == 0 ? "[%r15]" : "%d5", scaled ? "[%r15], [%r16], " : ""));
   replace("COMMIT",
           "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
@@ -92,7 +93,7 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
                               "ld.global.v4.u32 {{l0, l1, l2, l3}}, [%d1+{}]; "
                               "ld.global.v4.u32 {{l4, l5, l6, l7}}, [%d1+{}]; "
                               "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8+16], {{l0, l1, l2, l3, "
-                              "l4, l5, l6, l7}}; add.u32 %r15, %r7, 16;",
+                              "l4, l5, l6, l7}}; add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20;",
                               kRows, kRows + 16));
   // Columns 0 to 15 once more, threads 16 to 31 eight further on: rows 0 to 15 of 16 columns.
   replace("LOW",
@@ -282,6 +283,116 @@ TEST(TensorCore, TakesAFromTensorMemory) {
         202);
 }
 
+// Products with block scales, which the rows of the image bring to columns 16 to 23: those of A to
+// the first four, of B to the fifth.
+struct ScaledCase {
+  std::string_view kind;
+  FormatId a, b, scale;
+  int k, blocks;               // of a step of k
+  u32 types;                   // of the instruction descriptor
+  int a_byte = 0, b_byte = 0;  // where the scales begin in their words
+};
+
+void check_scaled(const ScaledCase& one, u64 seed) {
+  SCOPED_TRACE(fmt::format("{}, bytes {} and {}", one.kind, one.a_byte, one.b_byte));
+  constexpr int kRowsOfA = 128, kBytes = 32;  // of a row
+  constexpr u64 kB = kShared + 32768;
+  Random random(seed);
+  const auto byte = [&] { return static_cast<std::byte>(random.next() & 0xff); };
+  // Elements in any codes but NaN and infinity, scales around 1.
+  const auto element = [&](FormatId id) {
+    for (;;) {
+      const std::byte x = byte();
+      const bool finite = decode(format(id), static_cast<u32>(x) & 0xff).cls == ValueClass::finite;
+      if (one.k == 64 || finite) return x;
+    }
+  };
+  std::vector<std::byte> image(65536);
+  const Tile left{128, kRowsOfA, 1, kBytes, true}, right{128, kColumns, 1, kBytes, true};
+  for (int i = 0; i < kBytes; ++i) {
+    for (int row = 0; row < kRowsOfA; ++row)
+      image[left.address(kShared, row, i) - kShared] = element(one.a);
+    for (int row = 0; row < kColumns; ++row)
+      image[right.address(kB, row, i) - kShared] = element(one.b);
+  }
+  // The word of a row's scales lies in every quarter of its column.
+  const auto word_at = [](int lane, int column) {
+    return static_cast<std::size_t>(kRows + 32 * lane + 4 * column);
+  };
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int column = 0; column < 5; ++column) {
+      u32 word = 0;
+      for (int i = 0; i < 4; ++i)
+        word |= static_cast<u32>(one.scale == ue8m0 ? random.between(120, 134)
+                                                    : random.between(0, 0x7e))
+                << (8 * i);
+      for (int quarter = 0; quarter < 4; ++quarter)
+        std::memcpy(&image[word_at(32 * quarter + lane, column)], &word, 4);
+    }
+  }
+  const u32 descriptor = one.types | static_cast<u32>(one.b_byte) << 4 |
+                         static_cast<u32>(kColumns / 8) << 17 | 8u << 24 |
+                         static_cast<u32>(one.a_byte) << 29;
+  const KernelRun done =
+      run("ALLOC FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
+          "READY OUT FREE",
+          left.descriptor(kShared), right.descriptor(kB), descriptor, one.kind, image);
+  ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
+  const NodeModel node = *scaled_node_model(100, Instruction::tcgen05, one.k);
+  const auto decoded = [&](const Tile& tile, u64 start, int row, FormatId id) {
+    std::vector<Decoded> values;
+    for (int i = 0; i < one.k; ++i) {
+      const bool packed = one.k == 64;
+      const u64 at = tile.address(start, row, packed ? i / 2 : i) - kShared;
+      const u32 code = static_cast<u32>(image[at]) & 0xff;
+      values.push_back(decode(format(id), packed ? code >> (i % 2 * 4) & 0xf : code));
+    }
+    return values;
+  };
+  const auto scales = [&](int lane, int column, int first) {
+    std::vector<Decoded> values;
+    for (int block = 0; block < one.blocks; ++block)
+      values.push_back(decode(
+          format(one.scale),
+          static_cast<u32>(image[word_at(lane, column) + static_cast<std::size_t>(first + block)]) &
+              (one.scale == e4m3 ? 0x7f : 0xff)));
+    return values;
+  };
+  const std::vector<u32> out = done.values<u32>();
+  for (int row = 0; row < kRowsOfA; ++row) {
+    const std::vector<Decoded> x = decoded(left, kShared, row, one.a),
+                               x_scales = scales(row % 32, row / 32, one.a_byte);
+    for (int column = 0; column < kColumns; ++column) {
+      const std::vector<Decoded> y = decoded(right, kB, column, one.b),
+                                 y_scales = scales(column, 4, one.b_byte);
+      u32 want = 0;
+      for (int product = 0; product < 2; ++product)
+        want = scaled_node(node, format(one.a), format(one.b), x, y,
+                           {one.scale, x_scales, y_scales}, want);
+      ASSERT_EQ(out[static_cast<std::size_t>(row * kColumns + column)], want)
+          << row << ", " << column;
+    }
+  }
+}
+
+TEST(TensorCore, AppliesBlockScales) {
+  u64 seed = 300;
+  const u32 powers = 1u << 23, fp4 = 1u << 7 | 1u << 10;
+  const std::string_view mxf8 = "mxf8f6f4.block_scale.block32";
+  check_scaled({mxf8, e4m3, e4m3, ue8m0, 32, 1, powers}, seed++);
+  check_scaled({mxf8, e5m2, e4m3, ue8m0, 32, 1, powers | 1u << 7, 1, 3}, seed++);
+  check_scaled(
+      {"mxf8f6f4.block_scale.scale_vec::1X", e4m3, e5m2, ue8m0, 32, 1, powers | 1u << 10, 2, 0},
+      seed++);
+  check_scaled({"mxf4.block_scale.block32", e2m1, e2m1, ue8m0, 64, 2, powers | fp4}, seed++);
+  check_scaled({"mxf4.block_scale", e2m1, e2m1, ue8m0, 64, 2, powers | fp4, 2, 0}, seed++);
+  check_scaled({"mxf4nvf4.block_scale.block16", e2m1, e2m1, e4m3, 64, 4, fp4}, seed++);
+  check_scaled({"mxf4nvf4.block_scale.scale_vec::4X", e2m1, e2m1, ue8m0, 64, 4, powers | fp4},
+               seed++);
+  check_scaled({"mxf4nvf4.block_scale.scale_vec::2X", e2m1, e2m1, ue8m0, 64, 2, powers | fp4, 0, 2},
+               seed++);
+}
+
 // A register of thread t, number i, holds 16 t + i: one of a half of a warp is a row of 16.
 TEST(TensorCore, HalvesOfAWarpReachTheSameRows) {
   std::string numbers;
@@ -332,8 +443,29 @@ TEST(TensorCore, FindsWhatIsMissing) {
   EXPECT_THAT(found("ALLOC mov.u64 %d6, 0; MMA"),
               HasSubstr("the matrix descriptor 0x0 is none of"));
   EXPECT_THAT(found("ALLOC mov.u32 %r10, 0; MMA"), HasSubstr("the instruction descriptor 0x0 has"));
+  const auto with_scales = [](std::string body, u32 descriptor) {
+    const Tile left{128, 128, 1, 32, true}, right{128, kColumns, 1, 32, true};
+    return findings_text(run("ALLOC " + std::move(body), left.descriptor(kShared),
+                             right.descriptor(kShared + 32768), descriptor | 2u << 17 | 8u << 24,
+                             "mxf4.block_scale", std::vector<std::byte>(65536))
+                             .outcome);
+  };
+  const u32 fp4 = 1u << 7 | 1u << 10 | 1u << 23;
+  EXPECT_EQ(with_scales("ROWS STORED bar.sync 0; MMA COMMIT WAIT LOAD READY OUT FREE", fp4), "");
+  EXPECT_THAT(with_scales("ROWS bar.sync 0; MMA COMMIT WAIT STORED FREE", fp4),
+              HasSubstr("tcgen05.wait::st is missing"));
+  EXPECT_THAT(with_scales("add.u32 %r15, %r7, 8; add.u32 %r16, %r7, 12; MMA COMMIT WAIT FREE", fp4),
+              HasSubstr("of tensor memory, which nothing wrote"));
+  EXPECT_THAT(with_scales("add.u32 %r15, %r7, 30; add.u32 %r16, %r7, 12; MMA", fp4),
+              HasSubstr("columns 30 to 33 of tensor memory, for the scales of A, are not"));
+  EXPECT_THAT(with_scales("add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20; MMA", fp4 | 3u << 29),
+              HasSubstr("leave the word of a step of k"));
+  EXPECT_THAT(with_scales("add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20; MMA", fp4 | 1u << 15),
+              HasSubstr("FP4 along m or n"));
+  EXPECT_THAT(with_scales("add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20; MMA", fp4 & ~(1u << 23)),
+              HasSubstr("has types or a shape"));
   EXPECT_THAT(found("ALLOC add.u32 %r7, %r7, 24; MMA"),
-              HasSubstr("D has columns 24 to 39 of tensor memory, which are not all allocated"));
+              HasSubstr("columns 24 to 39 of tensor memory, for D, are not all allocated"));
   EXPECT_THAT(found("ALLOC"), HasSubstr("ends with 32 columns of tensor memory allocated"));
   EXPECT_THAT(found("ALLOC FREE FREE"), HasSubstr("where no such allocation is"));
   EXPECT_THAT(found("ALLOC add.u32 %r8, %r8, 32; LOAD FREE"), HasSubstr("not all allocated"));
@@ -360,9 +492,16 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r1}, [%r2];"), HasSubstr("32x32b"));
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1}, [%r2];"),
               HasSubstr("1 registers, not 2"));
-  EXPECT_THAT(refusal("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32 [%r1], %d1, %d2, "
-                      "%r2, [%r3], [%r4], %p1;"),
-              HasSubstr("only the kinds f16, tf32, f8f6f4 and i8"));
+  const auto scaled = [&](std::string_view kind) {
+    return refusal(fmt::format(
+        "tcgen05.mma.cta_group::1.kind::{} [%r1], %d1, %d2, %r2, [%r3], [%r4], %p1;", kind));
+  };
+  EXPECT_EQ(scaled("mxf4.block_scale.block32"), "loaded");
+  for (const std::string_view kind :
+       {"mxf4.block_scale.block16", "mxf8f6f4.block_scale.scale_vec::2X", "mxf4nvf4.block_scale",
+        "mxf8f6f4.block_scale.block16"})
+    EXPECT_THAT(scaled(kind), HasSubstr("there are no such scales of this kind")) << kind;
+  EXPECT_THAT(scaled("mxf4"), HasSubstr("unsupported"));
   EXPECT_THAT(refusal("tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %d1, %d2, [%r3], %r2, %p1;"),
               HasSubstr("unsupported"));
   EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120),
