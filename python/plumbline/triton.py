@@ -523,7 +523,7 @@ def _contract(operation: str, ptx: str, block: int) -> dict[str, Any]:
     if "unit" in OPERATIONS[operation].terms or operation in ("gemm", "grouped_gemm"):
         for word, unit in (("wgmma.mma_async", "wgmma"), ("tcgen05.mma", "tcgen05"), ("mma.sync", "mma.sync")):
             if word in ptx:
-                contract["unit"] = unit
+                contract["unit"] = unit + (".block_scale" if ".block_scale" in ptx else "")
                 break
         else:
             contract["unit"] = "fma.f32"

@@ -34,7 +34,7 @@ struct Panel {
   }
 
   void pack() {
-    std::array<const float*, kPanelLanes> row_vectors{}, column_vectors{};
+    std::array<BoundOperand, kPanelLanes> row_vectors{}, column_vectors{};
     for (std::size_t lane = 0; lane < kPanelLanes; ++lane) {
       row_vectors[lane] = dots[lane].row.data();
       column_vectors[lane] = dots[lane].column.data();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for four chips, with wgmma and TMA on one and tcgen05 on another. They keep
+# Kernels that another compiler wrote: GEMMs, attention and softmax of tests/triton, from Triton for five chips, with wgmma and TMA on one, tcgen05 on another, and block scales on two. They keep
 # their contracts, probes find their arithmetic, and faults in their PTX are found. Usage: triton.sh PROGRAM SOURCE KERNEL_FOLDER
 set -u
 program=$1 source=$2
@@ -9,6 +9,9 @@ export PLUMBLINE_KERNELS=$3
 quick="--profile quick --on emulator --no-corpus --out out"
 for name in matmul_bf16_sm_80 matmul_bf16_sm_90 matmul_bf16_sm_100 matmul_e4m3_sm_89 matmul_e4m3_sm_90 matmul_e4m3_sm_100; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=200'
+done
+for name in mxfp8_sm_100 mxfp4_sm_100 nvfp4_sm_100 mxfp8_sm_120 mxfp4_sm_120 nvfp4_sm_120; do
+  expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/matmul_$name.toml" $quick --only 'k<=200'
 done
 for name in matmul_pipelined_sm_90 matmul_specialized_sm_90; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=400'
@@ -47,6 +50,14 @@ fault no_stored matmul_e4m3_sm_100 '/tcgen05.wait::st/d'
 expect 1 "tcgen05.wait::st is missing" verify --kernel no_stored/no_stored.toml $quick --only 'class=normal k<=64'
 fault not_freed matmul_e4m3_sm_100 '/tcgen05.dealloc/d'
 expect 1 "128 columns of tensor memory allocated" verify --kernel not_freed/not_freed.toml $quick --only 'class=normal k<=64'
+
+# Block scales: the second step of k by the scales of the first, those of B never stored, and other bytes of their words.
+fault same_scales matmul_nvfp4_sm_100 's/\[ %r463 + 0 \], \[ %r464 + 0 \]/[ %r461 + 0 ], [ %r462 + 0 ]/'
+expect 1 "0 passed, 1 failed" verify --kernel same_scales/same_scales.toml $quick --only 'class=normal k<=200'
+fault no_scales matmul_mxfp4_sm_100 '0,/tcgen05.st.*x4.b32/{/tcgen05.st.*x4.b32/d}'
+expect 1 "of tensor memory, which nothing wrote" verify --kernel no_scales/no_scales.toml $quick --only 'class=normal k<=64'
+fault other_bytes matmul_mxfp8_sm_120 's/{ 0, 0 }, \(%r[0-9]*\), { 0, 0 }/{ 1, 0 }, \1, { 0, 0 }/'
+expect 1 "0 passed, 1 failed" verify --kernel other_bytes/other_bytes.toml $quick --only 'class=normal k<=200'
 
 fault least attention_bf16_sm_90 '0,/max.f32/s//min.f32/'
 expect 1 "0 passed, 1 failed" verify --kernel least/least.toml $quick --only 'class=normal keys<=150'
