@@ -39,7 +39,8 @@ Result<TensorLayout> gemm_matrix_layout(const Problem& problem, GemmMatrix matri
 
 // How a scale tensor lies in memory ("scale_a", "scale_b", "scale_d"), which the problem has. In
 // tiles of 128 x 4 its shape is [tiles of vectors, 4, 32, tiles of blocks, 4]: row-major indices
-// are those of [vectors, blocks], padded to whole tiles. Errors: blocks of several vectors in tiles.
+// are those of [vectors, blocks], padded to whole tiles. Errors: blocks of several vectors in
+// tiles.
 Result<TensorLayout> gemm_scale_layout(const Problem& problem, std::string_view scale,
                                        FormatId format);
 // What one of its entries covers.

@@ -108,8 +108,8 @@ struct Contract {
   // scale_b)), the inner rounding to f32. The rounded values are the operand, so that this rounding
   // belongs to the function, not to its error.
   std::optional<FormatId> dequantize_b{};
-  std::vector<EpilogueStep> epilogue;
-  EncodeOptions output;  // the conversion to the output format
+  std::vector<EpilogueStep> epilogue{};
+  EncodeOptions output{};  // the conversion to the output format
   // f32 operations outside of the unit may take numbers below 2^-126 for 0, as operands and as
   // results (nvcc's --use_fast_math). May: what does nothing to a number, a factor of 1 say, is an
   // operation all the same where a kernel has it.
