@@ -121,8 +121,11 @@ int PreparedGemm::minimum_exponent(GemmSide side) const {
 }
 
 const Format& PreparedGemm::scale_format() const {
-  const Tensor* scale = problem.scale_a != nullptr ? problem.scale_a : problem.scale_b;
-  return format(scale != nullptr ? scale->layout.format : FormatId::ue8m0);
+  if (problem.scale_a != nullptr && problem.scale_a_block.along_k())
+    return format(problem.scale_a->layout.format);
+  if (problem.scale_b != nullptr && problem.scale_b_block.along_k())
+    return format(problem.scale_b->layout.format);
+  return format(FormatId::ue8m0);
 }
 
 OperandScales PreparedGemm::operand_scales(GemmSide side, std::int64_t vector) const {

@@ -170,8 +170,10 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
   if (!problem.block_scaled()) return {};
   if (contract.block_scale) return check_block_scales(problem, contract);
   if (contract.promotion != Promotion::scaled_fma) {
-    return bad(fmt::format("scales along k need promotion \"{}\"", word_of(Promotion::scaled_fma)),
-               "declare how the kernel applies them, or use tensor, row or column scales");
+    return bad(
+        fmt::format("scales along k need promotion \"{}\"", word_of(Promotion::scaled_fma)),
+        "or a unit with .block_scale, which applies them itself; or use tensor, row or column "
+        "scales");
   }
   for (const auto& [tensor, block] : {std::pair{problem.scale_a, problem.scale_a_block},
                                       std::pair{problem.scale_b, problem.scale_b_block}}) {

@@ -69,6 +69,25 @@ TEST(GemmBlockScale, KernelsThatKeepTheContractPass) {
   EXPECT_GT(modeled, 1000);
 }
 
+// Rows of A have one scale each, in the epilogue: subnormal scales of B align as e4m3 has it.
+TEST(GemmBlockScale, OneSideMayBeScaledInTheEpilogue) {
+  const NamedContract promised = testing::block_scaled_contracts()[4];
+  GemmSetup setup = setup_of(promised, f32, e4m3);
+  setup.scale_a = kVectorScale;
+  setup.k = 300;
+  Gemm gemm(setup);
+  gemm.scale_a = testing::tensor_of(f32, {setup.m, 1});
+  for (std::int64_t i = 0; i < setup.m; ++i)
+    gemm.scale_a.set_bits(i, encode(format(f32), 0.1 * static_cast<double>(i + 1)));
+  for (std::int64_t i = 0; i < gemm.scale_b.layout.count(); ++i)
+    gemm.scale_b.set_bits(i, static_cast<std::uint64_t>(i % 5 == 0 ? 0x38 : i % 8));
+  kernel(promised).run(gemm);
+  const OutputVerdict verdict = judged(gemm, promised);
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.other_bits, 0);
+  EXPECT_GT(verdict.modeled, 0);
+}
+
 TEST(GemmBlockScale, OtherBitsWithinTheBoundAreFound) {
   for (const NamedContract& promised : testing::block_scaled_contracts()) {
     const bool open =

@@ -195,9 +195,11 @@ struct Kernel {
     }
     const std::int64_t depth = contract.scale_depth(promised.a, promised.b);
     for (std::int64_t p = 0; contract.block_scale && p < k; p += depth) {
-      options.scale_format = gemm.scale_a.layout.format;
-      options.scales_a.push_back(scale(gemm, GemmSide::a, i, p));
-      options.scales_b.push_back(scale(gemm, GemmSide::b, j, p));
+      const GemmProblem& given = gemm.problem;
+      const bool of_a = given.scale_a_block.along_k(), of_b = given.scale_b_block.along_k();
+      options.scale_format = (of_a ? gemm.scale_a : gemm.scale_b).layout.format;
+      options.scales_a.push_back(of_a ? scale(gemm, GemmSide::a, i, p) : 1);
+      options.scales_b.push_back(of_b ? scale(gemm, GemmSide::b, j, p) : 1);
     }
     return run_accumulator(contract, promised.sm, promised.a, promised.b, row.data(), column.data(),
                            k, options)
