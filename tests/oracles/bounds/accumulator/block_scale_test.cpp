@@ -179,6 +179,11 @@ TEST(BlockScale, SumsThatCancelAlignAllTheSame) {
   sample.a[0] = 0x1p35f;
   EXPECT_EQ(sample.emulated(named), 1);
   EXPECT_EQ(sample.bound(model).error, 0);
+  // However large the elements are.
+  sample.dot.row[0] = 6;
+  sample.dot.row[1] = -6;
+  EXPECT_EQ(sample.emulated(named), 1);
+  EXPECT_EQ(sample.bound(model).error, 0);
 }
 
 TEST(BlockScale, VectorsGiveTheSpecificationsBits) {
