@@ -28,8 +28,8 @@ RealOperands operands_of(const PreparedGemm& gemm, GemmSide side,
         operands.append(value, element);
         continue;
       }
-      const auto scale = static_cast<double>(scales.values[p / scales.depth * scales.stride]);
-      operands.append_scaled(value, element, scale, gemm.scale_format(), gemm.model->node);
+      operands.append_scaled(value, element, static_cast<double>(scales.at(p)), gemm.scale_format(),
+                             gemm.model->node);
     }
   }
   return operands;
@@ -46,7 +46,6 @@ std::optional<std::string> no_model_because(const Contract& contract) {
 
 GemmModel::GemmModel(const PreparedGemm& gemm, GemmRectangle rectangle)
     : gemm_(gemm),
-      promotes_(gemm.scales && !gemm.contract.block_scale),
       rectangle_(std::move(rectangle)),
       sum_(gemm.contract, gemm.sm, gemm.problem.a->layout.format, gemm.problem.b->layout.format),
       rows_(operands_of(gemm, GemmSide::a, rectangle_.rows, rectangle_.batch)),
@@ -65,7 +64,7 @@ std::vector<std::uint64_t> GemmModel::outputs(int threads) const {
     for (std::size_t j = 0; j < columns; ++j) {
       const GemmPlace at = place(row * columns + j);
       const double sum = sum_(rows.sub(row * k, k), others.sub(j * k, k),
-                              promotes_ ? gemm_.factors(at) : std::vector<double>(), {});
+                              gemm_.model->scaled ? gemm_.factors(at) : std::vector<double>(), {});
       const float value =
           gemm_.epilogue.value(static_cast<float>(sum), gemm_.epilogue_operands(at));
       codes[row * columns + j] = gemm_.epilogue.low_code(value);
@@ -77,7 +76,7 @@ std::vector<std::uint64_t> GemmModel::outputs(int threads) const {
 std::vector<double> GemmModel::contributions(std::int64_t begin, std::int64_t end,
                                              int threads) const {
   std::vector<double> contributions(rectangle_.count());
-  const std::int64_t k = gemm_.problem.k, depth = promotes_ ? gemm_.scales->depth : k;
+  const std::int64_t k = gemm_.problem.k, depth = gemm_.model->scaled ? gemm_.scales->depth : k;
   const auto columns = static_cast<std::int64_t>(rectangle_.columns.size());
   for_each_piece(static_cast<std::int64_t>(rectangle_.rows.size()), threads, [&](std::int64_t i) {
     const double* row = rows_.values.data() + i * k;
@@ -88,7 +87,7 @@ std::vector<double> GemmModel::contributions(std::int64_t begin, std::int64_t en
       double sum = 0;
       for (std::int64_t p = begin; p < end;) {
         const std::int64_t stop = std::min(end, (p / depth + 1) * depth);
-        const double factor = promotes_ ? gemm_.scales->factor(at.i, at.j, p / depth) : 1;
+        const double factor = gemm_.model->scaled ? gemm_.scales->factor(at.i, at.j, p / depth) : 1;
         double products = 0;
         for (; p < stop; ++p) products += row[p] * column[p];
         sum += products * factor;

@@ -49,7 +49,6 @@ class GemmModel {
   }
 
   const PreparedGemm& gemm_;
-  bool promotes_;  // by scales along k
   GemmRectangle rectangle_;
   StagedSum sum_;
   RealOperands rows_, columns_;  // of the rectangle, one after the other; see append_scaled()

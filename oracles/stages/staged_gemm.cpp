@@ -86,7 +86,7 @@ class StagedGemm final : public StagedComputation {
   }
 
   // Scales along k are factors of promoted sums.
-  bool has_factors() const { return gemm_.problem.block_scaled() && !gemm_.contract.block_scale; }
+  bool has_factors() const { return gemm_.model && gemm_.model->scaled; }
 
   bool integers_become_real() const {
     return gemm_.contract.unit == Unit::int32 && gemm_.problem.output != FormatId::s32;
@@ -137,11 +137,14 @@ class StagedGemm final : public StagedComputation {
     exact.reserve(codes.size());
     for (std::size_t i = 0; i < codes.size(); ++i) {
       const auto vector = static_cast<std::int64_t>(i) / k % vectors;
-      const auto scale =
-          static_cast<double>(*scale_at(problem, side, vector, static_cast<std::int64_t>(i) % k));
+      const std::int64_t p = static_cast<std::int64_t>(i) % k;
       const auto code = static_cast<double>(codes[i]),
-                 unrounded = static_cast<double>(values[i]) / scale;
-      if (gemm_.contract.block_scale) {  // the products are of operands with their scales
+                 unrounded = static_cast<double>(values[i]) /
+                             static_cast<double>(*scale_at(problem, side, vector, p));
+      if (gemm_.contract.block_scale) {  // the products are of operands with their scales along k
+        const BoundOperand operand =
+            of_a ? gemm_.row_operand({0, vector, 0}) : gemm_.column_operand({0, 0, vector});
+        const auto scale = static_cast<double>(operand.scales.at(p));
         const Format& of_scale = gemm_.scale_format();
         low.append_scaled(code, element, scale, of_scale, gemm_.model->node);
         exact.append_scaled(unrounded, element, scale, of_scale, gemm_.model->node);
@@ -163,7 +166,7 @@ class StagedGemm final : public StagedComputation {
 
   std::vector<double> factors(const GemmPlace& at, bool low) const {
     std::vector<double> factors;
-    if (!gemm_.scales || gemm_.contract.block_scale) return factors;
+    if (!has_factors()) return factors;
     const BlockScales& scales = *gemm_.scales;
     for (std::int64_t block = 0; block < scales.blocks; ++block) {
       const double a = static_cast<double>(

@@ -36,9 +36,9 @@ inline PreparedElement prepare_element(float element, float minimum) {
 
 constexpr ScaledElement kNothing{0, 0, std::numeric_limits<double>::infinity()};
 
-// A scale as an element of its own format is prepared.
-ScaledElement prepare_scale(const OperandScales& scales, std::int64_t block) {
-  const double scale = static_cast<double>(scales.values[block * scales.stride]);
+// The scale of element p, as an element of its own format is prepared.
+ScaledElement prepare_scale(const OperandScales& scales, std::int64_t p) {
+  const auto scale = static_cast<double>(scales.at(p));
   if (scale == 0 || !std::isfinite(scale)) return kNothing;
   const int exponent = std::max(std::ilogb(scale), scales.minimum_exponent);
   return {scale, std::ldexp(1.0, exponent), bound::lowest_bit(scale)};
@@ -57,7 +57,7 @@ template <typename Put>
 void for_each_scaled(const BoundOperand& operand, std::int64_t k, float minimum, const Put& put) {
   const OperandScales& scales = operand.scales;
   for (std::int64_t begin = 0; begin < k; begin += scales.depth) {
-    const ScaledElement scale = prepare_scale(scales, begin / scales.depth);
+    const ScaledElement scale = prepare_scale(scales, begin);
     for (std::int64_t p = begin; p < std::min(k, begin + scales.depth); ++p)
       put(p, scaled(prepare_element(operand.elements[p], minimum), scale, scales.group > 1));
   }
@@ -77,8 +77,7 @@ PreparedElement prepare(float element, int minimum_exponent) {
 ScaledElement prepare(const BoundOperand& operand, std::int64_t p, int minimum_exponent) {
   const PreparedElement element = prepare(operand.elements[p], minimum_exponent);
   if (operand.scales.values != nullptr) {
-    return scaled(element, prepare_scale(operand.scales, p / operand.scales.depth),
-                  operand.scales.group > 1);
+    return scaled(element, prepare_scale(operand.scales, p), operand.scales.group > 1);
   }
   return {static_cast<double>(element.value), static_cast<double>(element.exponent),
           static_cast<double>(element.lowest)};

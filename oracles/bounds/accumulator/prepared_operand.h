@@ -36,9 +36,13 @@ struct OperandScales {
   std::int64_t stride = 1, depth = 1;
   int minimum_exponent = 0;  // emin of their format
   std::int64_t group = 1;    // products that are added exactly (NodeModel::group)
+
+  // Of element p; 1 where there are none.
+  float at(std::int64_t p) const { return values == nullptr ? 1 : values[p / depth * stride]; }
 };
 
-// A row of A or a column of B. Nothing is owned.
+// A row of A or a column of B. Nothing is owned: who hands a vector or a panel of them to
+// running_bounds() keeps the elements and scales until then.
 struct BoundOperand {
   const float* elements = nullptr;
   OperandScales scales{};

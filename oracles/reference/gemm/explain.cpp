@@ -101,11 +101,9 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
   const std::vector<double> factors = gemm.factors(at);
   if (in_instruction) {
     options.scale_format = gemm.scale_format().id;
-    for (std::int64_t block = 0; block < gemm.scales->blocks; ++block) {
-      options.scales_a.push_back(
-          gemm.scales->a[static_cast<std::size_t>(block * gemm.problem.m + at.i)]);
-      options.scales_b.push_back(
-          gemm.scales->b[static_cast<std::size_t>(block * gemm.problem.n + at.j)]);
+    for (std::int64_t p = 0; p < gemm.problem.k; p += gemm.scales->depth) {
+      options.scales_a.push_back(gemm.row_operand(at).scales.at(p));
+      options.scales_b.push_back(gemm.column_operand(at).scales.at(p));
     }
   } else {
     options.factors = factors;

@@ -25,11 +25,12 @@ std::int64_t block_at(std::int64_t position, std::int64_t block) {
   return block == 0 ? 0 : position / block;
 }
 
+Error bad(std::string message, std::string hint) {
+  return {ErrorKind::bad_input, std::move(message), "", std::move(hint)};
+}
+
 // Scales along k that an instruction takes.
 Status check_block_scales(const GemmProblem& problem, const Contract& contract) {
-  const auto bad = [](std::string message, std::string hint) {
-    return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
-  };
   const std::string_view unit = word_of(unit_of(contract));
   const std::int64_t depth =
       contract.scale_depth(problem.a->layout.format, problem.b->layout.format);
@@ -45,13 +46,13 @@ Status check_block_scales(const GemmProblem& problem, const Contract& contract) 
     if (first && *first != stored) {
       return bad(fmt::format("{} takes scales of one format, not {} and {}", unit,
                              format(*first).name, format(stored).name),
-                 "");
+                 "store both in one of them");
     }
     first = stored;
     if (block.depth % depth == 0) continue;
     return bad(fmt::format("scales change every {} of k, but {} takes one per {}", block.depth,
                            unit, depth),
-               "");
+               fmt::format("use blocks of {}, or of a multiple", depth));
   }
   return {};
 }
@@ -138,9 +139,6 @@ GemmProblem with_dequantized_b(const GemmProblem& problem, FormatId to) {
 }
 
 Status check_gemm(const GemmProblem& problem, const Contract& contract) {
-  const auto bad = [](std::string message, std::string hint) {
-    return Error{ErrorKind::bad_input, std::move(message), "", std::move(hint)};
-  };
   if (contract.dequantize_b && problem.dequantized_b == nullptr) {
     GemmProblem dequantized = problem;  // its B is one without scales and zero point
     dequantized.scale_b = nullptr;

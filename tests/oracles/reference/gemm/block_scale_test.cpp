@@ -219,7 +219,8 @@ TEST(GemmBlockScale, ScalesThatTheUnitDoesNotTakeAreRefused) {
   EXPECT_EQ(refusal(fp4, f32, {1, 32}),
             "mma.sync.block_scale takes no scales in f32 (they are ue8m0 or e4m3)");
   EXPECT_EQ(refusal(mx, ue8m0, {1, 16}),
-            "scales change every 16 of k, but mma.sync.block_scale takes one per 32");
+            "scales change every 16 of k, but mma.sync.block_scale takes one per 32 (use blocks of "
+            "32, or of a multiple)");
 }
 
 }  // namespace
