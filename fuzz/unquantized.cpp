@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fuzz/attention/backward_fill.h"
+#include "fuzz/case/literal.h"
 #include "fuzz/case/values.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
@@ -74,7 +75,7 @@ Result<UnquantizedCase> unquantized(const Case& test_case, int draw) {
   for (std::size_t i = 0; i < stored->specs.size(); ++i) {
     const TensorSpec& spec = stored->specs[i];
     if (spec.role == TensorRole::input)
-      out.stored.literals.emplace_back(spec.name, stored->tensors[i]);
+      out.stored.literals.emplace_back(spec.name, contiguous_copy(stored->tensors[i]));
   }
   return out;
 }

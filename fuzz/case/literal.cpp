@@ -39,6 +39,7 @@ Tensor contiguous_copy(const Tensor& tensor) {
 bool copy_literal(const Tensor& literal, Tensor& tensor) {
   PLUMB_ASSERT(literal.layout.shape == tensor.layout.shape);
   PLUMB_ASSERT(literal.layout.format == tensor.layout.format);
+  PLUMB_ASSERT(literal.layout.strides == contiguous_strides(literal.layout.shape));
   std::int64_t linear = 0;
   for_each_element(tensor.layout, [&](std::int64_t storage_index) {
     tensor.set_bits_at(storage_index, literal.bits_at(linear++));

@@ -73,14 +73,15 @@ class StagedKernels : public testing::TestWithParam<std::string> {
     ASSERT_NE(staged_, nullptr) << "an operation without stages";
   }
 
-  // f32 outputs, which hide nothing, and scales of their own for rows, columns and heads, or
-  // better for blocks of rows.
+  // f32 outputs, which hide nothing, scales of their own for rows, columns and heads, or better for
+  // blocks of rows, and a B whose elements do not lie in their logical order.
   static std::string features_of(const Manifest& kernel) {
     constexpr std::pair<std::string_view, std::string_view> kWanted[] = {{"out", "f32"},
                                                                          {"scale_a", "row"},
                                                                          {"scale_b", "column"},
                                                                          {"scales", "block"},
-                                                                         {"scales", "head"}};
+                                                                         {"scales", "head"},
+                                                                         {"layout", "nt"}};
     std::string text;
     for (const Field& field : kernel.schema()) {
       for (const auto& [name, value] : kWanted) {
@@ -154,6 +155,22 @@ TEST_P(StagedKernels, StoredInputsAndAllElseExactIsTheMathematics) {
     // FP64 either way, of sums of up to 300 terms.
     EXPECT_LE(distance(exact[static_cast<std::size_t>(output)], due), 1e-11 * norm(due))
         << judge->output_name(output);
+  }
+}
+
+TEST_P(StagedKernels, TheKernelGetsTheSourcesAsTheyAreQuantized) {
+  const Operation& operation = *shipped().find(GetParam())->operation;
+  CaseTensors again = tensors_;
+  for (const Operation::Quantized& input : operation.quantized()) {
+    Tensor& tensor = *again.find(input.tensor);
+    for (std::int64_t i = 0; i < tensor.layout.count(); ++i) tensor.set_bits(i, 0);
+  }
+  operation.quantize(begun_.stored.problem, begun_.sources, again);
+  for (const Operation::Quantized& input : operation.quantized()) {
+    const Tensor &due = *again.find(input.tensor), &got = *tensors_.find(input.tensor);
+    std::int64_t differ = 0;
+    for (std::int64_t i = 0; i < due.layout.count(); ++i) differ += due.bits(i) != got.bits(i);
+    EXPECT_EQ(differ, 0) << input.tensor;
   }
 }
 
