@@ -3,6 +3,7 @@
 
 #include "kernels/manifest/bad_input.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 
 #include <fmt/format.h>
 
@@ -14,31 +15,6 @@ namespace plumbline {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_glob(std::string_view pattern) {
-  return pattern.find_first_of("*?") != std::string_view::npos;
-}
-
-// `*` matches any run of characters, `?` any one. Linear: after a mismatch only the last star is
-// tried again.
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 // <folder>/shipped/*/*.toml, sorted. Folders that cannot be read are passed over; Registry::open
 // reports the one that matters.

@@ -41,8 +41,9 @@ struct Arguments {
   bool minimize = false;
   bool failed = false;
   std::optional<std::uint64_t> seed;
-  double seconds = 60;   // --for
-  int auto_mutants = 0;  // --auto; 0: the curated ones
+  double seconds = 60;       // --for
+  std::uint64_t sample = 0;  // --sample of scan; 0: all inputs
+  int auto_mutants = 0;      // --auto; 0: the curated ones
   std::optional<double> min_score;
   bool peers = false;  // --peers
   std::optional<Shard> shard;

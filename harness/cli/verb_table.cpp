@@ -259,6 +259,16 @@ void perf_flags(FlagTargets to) {
   add_out_and_jobs(to);
 }
 
+void scan_flags(FlagTargets to) {
+  add(to, kChoosing, "--sample", to.arguments.sample, "N",
+      "so many of each instruction's inputs, spread over them (default: all, but of division)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  add_kernel(to);
+  add_on(to, "auto (GPU if present), emulator, gpu, both (one after the other)");
+  add_sm(to, "emulate this chip (default: sm_90, or the first that has the instruction)");
+  add_jobs(to);
+}
+
 void report_flags(FlagTargets to) {
   add_baseline(to, kOutput, "report.html shows what changed since this baseline or run");
   add_switch(to, kOutput, "--tables", to.arguments.tables,
@@ -335,6 +345,11 @@ constexpr std::array<Example, 3> kPerfExamples = {{
      "your own kernel, line by line"},
     {"plumbline perf --baseline perf.json --strict", "a counter that grew fails, with its line"},
 }};
+constexpr std::array<Example, 3> kScanExamples = {{
+    {"plumbline scan 'cvt.*e4m3*'", "the conversions to and from e4m3, on all their inputs"},
+    {"plumbline scan gemm_fp8 --sample 1000000", "what a kernel's code has, on a million of each"},
+    {"plumbline scan ex2.approx.ftz.f32 --on gpu", "how far this machine's GPU is off"},
+}};
 constexpr std::array<Example, 3> kReportExamples = {{
     {"plumbline report", "the files of the latest run, again"},
     {"plumbline report --tables", "with the numbers of every figure as CSV and JSON"},
@@ -371,7 +386,7 @@ constexpr std::string_view kKernels =
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
-constexpr std::array<Verb, 15> kVerbs = {{
+constexpr std::array<Verb, 16> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
      "entries, and every instruction that the emulator lacks",
@@ -405,6 +420,9 @@ constexpr std::array<Verb, 15> kVerbs = {{
      "kernel names or globs (default: those of --kernel or of the baseline, else all)",
      "what a launch moves, counted by source line: sectors, bank conflicts, products, occupancy",
      perf_flags, perf, kPerfExamples},
+    {"scan", "WHAT", "instructions or globs of them ('cvt.*e4m3*'), kernel names, PTX files",
+     "conversions and functions of PTX on all their inputs: largest errors, and where", scan_flags,
+     scan, kScanExamples},
     {"report", "RUN", "run folders, record.json or record.jsonl (default: the latest run)",
      "the files of a run again, from its record; the shards of one run become one record",
      report_flags, report, kReportExamples, false},

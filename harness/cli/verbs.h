@@ -20,6 +20,7 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal);
 ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode propagate(const Arguments& arguments, Terminal& terminal);
 ExitCode perf(const Arguments& arguments, Terminal& terminal);
+ExitCode scan(const Arguments& arguments, Terminal& terminal);
 ExitCode report(const Arguments& arguments, Terminal& terminal);
 ExitCode completion(const Arguments& arguments, Terminal& terminal);
 ExitCode doctor(const Arguments& arguments, Terminal& terminal);

@@ -31,4 +31,10 @@ std::optional<Number> parse_number(std::string_view text, int base) {
 // The parts between one separator and the next, empty ones too: one more than there are separators.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+// Whether a pattern has a character with a meaning.
+bool is_glob(std::string_view pattern);
+
+// `*` matches any run of characters, `?` any one.
+bool glob_matches(std::string_view pattern, std::string_view text);
+
 }  // namespace plumbline

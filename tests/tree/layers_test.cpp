@@ -93,6 +93,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
                                               "harness/launch", "harness/judge"}},
     {"harness",                              {}},
     {"harness/perf",                         {"oracles/base", "kernels/manifest", "reports", "reports/record", "harness/device", "harness/launch"}},
+    {"harness/scan",                         {"oracles/base", "oracles/formats", "oracles/exact", "harness/device", "harness/launch"}},
     {"harness/run",                          {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record", "harness",
                                               "harness/device", "harness/launch", "harness/judge", "harness/explain"}},
     {"harness/propagation",                  {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record",

@@ -76,12 +76,9 @@ class StagedKernels : public testing::TestWithParam<std::string> {
   // f32 outputs, which hide nothing, scales of their own for rows, columns and heads, or better for
   // blocks of rows, and a B whose elements do not lie in their logical order.
   static std::string features_of(const Manifest& kernel) {
-    constexpr std::pair<std::string_view, std::string_view> kWanted[] = {{"out", "f32"},
-                                                                         {"scale_a", "row"},
-                                                                         {"scale_b", "column"},
-                                                                         {"scales", "block"},
-                                                                         {"scales", "head"},
-                                                                         {"layout", "nt"}};
+    constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
+        {"out", "f32"},      {"scale_a", "row"}, {"scale_b", "column"},
+        {"scales", "block"}, {"scales", "head"}, {"layout", "nt"}};
     std::string text;
     for (const Field& field : kernel.schema()) {
       for (const auto& [name, value] : kWanted) {
