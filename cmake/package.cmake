@@ -3,6 +3,17 @@
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nobody waits for the tests
 install(DIRECTORY docs DESTINATION share/doc/plumbline)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/plumbline)
+# find_package(plumbline) of other projects. The headers run the program, so they fit any version of it.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(DIRECTORY harness/client/plumbline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(config_folder ${CMAKE_INSTALL_DATADIR}/cmake/plumbline)
+configure_package_config_file(cmake/plumblineConfig.cmake.in ${PROJECT_BINARY_DIR}/generated/plumblineConfig.cmake
+  INSTALL_DESTINATION ${config_folder} PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/plumblineConfigVersion.cmake
+  COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/generated/plumblineConfig.cmake ${PROJECT_BINARY_DIR}/generated/plumblineConfigVersion.cmake
+  DESTINATION ${config_folder})
 if(PLUMBLINE_BUNDLE_LIBRARIES)
   include(${CMAKE_CURRENT_LIST_DIR}/bundle_libraries.cmake)
 endif()

@@ -101,6 +101,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/mutation",                     {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record",
                                               "harness/emulator/...", "harness/launch", "harness/judge", "harness/explain", "harness/run",
                                               "harness/propagation"}},
+    {"harness/client",                       {}},
     {"harness/cli/draft",                    {"kernels/manifest", "harness/emulator"}},
     {"harness/cli/text",                     {"oracles/base", "oracles/formats", "reports", "reports/record"}},
     {"harness/cli/mutants",                  {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
