@@ -21,6 +21,18 @@ using Ends = std::pair<std::int64_t, std::int64_t>;  // least and largest
 constexpr Ends kAnywhere{std::numeric_limits<std::int64_t>::min(),
                          std::numeric_limits<std::int64_t>::max()};
 
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (!__builtin_mul_overflow(a, b, &out)) return out;
+  return (a < 0) == (b < 0) ? kAnywhere.second : kAnywhere.first;
+}
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  if (!__builtin_add_overflow(a, b, &out)) return out;
+  return a < 0 ? kAnywhere.first : kAnywhere.second;
+}
+
 }  // namespace
 
 std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
@@ -281,58 +293,124 @@ Status Instance::shape_piece(const Piece& piece, Shape& out) {
   return {};
 }
 
-// Every element of an output is computed once.
+std::int64_t Instance::Progression::last() const { return plus(first, times(step, count - 1)); }
+
+bool Instance::Progression::has(std::int64_t number) const {
+  return number >= first && (number - first) % step == 0 && (number - first) / step < count;
+}
+
+// The least number of two progressions.
+std::optional<std::int64_t> Instance::Progression::in_common(const Progression& other) const {
+  const Progression &high = first >= other.first ? *this : other,
+                    &low = first >= other.first ? other : *this;
+  const std::int64_t end = std::min(last(), other.last());
+  std::int64_t tried = 0;  // low.step of them have every remainder that there is
+  for (std::int64_t at = high.first; at <= end && tried < low.step; at += high.step, ++tried)
+    if (low.has(at)) return at;
+  return std::nullopt;
+}
+
+bool Instance::Box::writes(std::int64_t element, const std::vector<std::int64_t>& shape) const {
+  if (is_empty()) return false;
+  for (std::size_t d = shape.size(); d-- > 0; element /= shape[d])
+    if (!written[d].has(element % shape[d])) return false;
+  return true;
+}
+
+// What a line writes: of each dimension the numbers that its subscript takes, each with each.
+Status Instance::list_written(const StepTensor& step, const Piece& piece, const Shape& shape,
+                              Box& box) const {
+  for (std::size_t d = 0; d < box.subscripts.size(); ++d) {
+    const Affine& affine = box.subscripts[d];
+    Progression numbers{affine.offset, 1, 1};
+    for (std::size_t r = 0; r < piece.ranges.size(); ++r) {
+      if (affine.slot < 0 || piece.ranges[r].slot != affine.slot) continue;
+      numbers = {plus(affine.offset, times(affine.stride, box.low[r])), affine.stride,
+                 box.high[r] - box.low[r]};
+    }
+    box.written.push_back(numbers);
+    if (box.is_empty()) continue;
+    const std::int64_t extent = shape.shape[d];
+    if (numbers.first >= 0 && numbers.last() < extent) continue;
+    const std::int64_t beyond = numbers.first < 0 || numbers.first >= extent
+                                    ? numbers.first
+                                    : numbers.first + (extent - numbers.first + numbers.step - 1) /
+                                                          numbers.step * numbers.step;
+    return error(piece.place,
+                 fmt::format("this line writes element {} of a dimension of {}", beyond, extent),
+                 "give its index an end that fits, or exclude such sizes from the domain");
+  }
+  for (std::size_t r = 0; r < piece.ranges.size() && !box.is_empty(); ++r) {
+    const auto uses = std::ranges::count(box.subscripts, piece.ranges[r].slot, &Affine::slot);
+    if (uses > 1 && box.high[r] - box.low[r] > 1)
+      return error(piece.place, fmt::format("one index in two subscripts of '{}'", step.name),
+                   "a line writes each index of one with each of the other");
+  }
+  return {};
+}
+
+// The first element that no piece writes, where there is one and no two pieces write the same:
+// dimension by dimension the first index behind which they are not as many as there are.
+std::int64_t Instance::Shape::first_hole() const {
+  std::vector<const Box*> here;
+  for (const Box& box : boxes)
+    if (!box.is_empty()) here.push_back(&box);
+  std::int64_t hole = 0, behind = elements;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    behind /= shape[d];
+    std::vector<const Box*> with;
+    for (std::int64_t at = 0; at < shape[d]; ++at) {
+      with.clear();
+      std::int64_t covered = 0;
+      for (const Box* box : here) {
+        if (!box->written[d].has(at)) continue;
+        with.push_back(box);
+        std::int64_t written = 1;
+        for (std::size_t e = d + 1; e < shape.size(); ++e) written *= box->written[e].count;
+        covered += written;
+      }
+      if (covered == behind) continue;
+      hole = hole * shape[d] + at;
+      break;
+    }
+    here = with;
+  }
+  return hole;
+}
+
+// Every element of an output is computed once: no two lines have one in common, and together they
+// have all.
 Status Instance::cover(const StepTensor& step, Shape& out) const {
-  constexpr std::uint8_t kNobody = 0xff;
-  if (step.pieces.size() >= kNobody) return error(step.pieces[0].place, "more than 254 pieces");
-  out.owner.assign(static_cast<std::size_t>(out.elements), kNobody);
+  constexpr std::size_t kMostPieces = 254;
+  if (step.pieces.size() > kMostPieces)
+    return error(step.pieces[0].place, fmt::format("more than {} pieces", kMostPieces));
   std::int64_t covered = 0;
   for (std::size_t p = 0; p < step.pieces.size(); ++p) {
     const Piece& piece = step.pieces[p];
-    const Box& box = out.boxes[p];
-    std::vector<std::int64_t> slot = box.low;
-    const auto value_of = [&](int wanted) {
-      for (std::size_t r = 0; r < piece.ranges.size(); ++r) {
-        if (piece.ranges[r].slot == wanted) return slot[r];
+    Box& box = out.boxes[p];
+    if (Status listed = list_written(step, piece, out, box); !listed) return listed;
+    if (box.is_empty()) continue;
+    for (std::size_t q = 0; q < p; ++q) {
+      if (out.boxes[q].is_empty()) continue;
+      std::int64_t element = 0;
+      bool common = true;
+      for (std::size_t d = 0; d < out.shape.size() && common; ++d) {
+        const auto number = box.written[d].in_common(out.boxes[q].written[d]);
+        common = number.has_value();
+        element = element * out.shape[d] + number.value_or(0);
       }
-      return std::int64_t{0};
-    };
-    bool done = false;
-    for (std::size_t r = 0; r < slot.size(); ++r) done |= box.low[r] >= box.high[r];
-    while (!done) {
-      std::int64_t linear = 0;
-      for (std::size_t d = 0; d < out.shape.size(); ++d) {
-        const Affine& affine = box.subscripts[d];
-        const std::int64_t at =
-            affine.offset + (affine.slot < 0 ? 0 : affine.stride * value_of(affine.slot));
-        if (at < 0 || at >= out.shape[d])
-          return error(
-              piece.place,
-              fmt::format("this line writes element {} of a dimension of {}", at, out.shape[d]),
-              "give its index an end that fits, or exclude such sizes from the domain");
-        linear = linear * out.shape[d] + at;
-      }
-      std::uint8_t& owner = out.owner[static_cast<std::size_t>(linear)];
-      if (owner != kNobody)
+      if (common)
         return error(piece.place,
-                     fmt::format("element {} of '{}' is written twice", linear, step.name),
-                     fmt::format("line {} writes it, too", step.pieces[owner].place.line));
-      owner = static_cast<std::uint8_t>(p);
-      ++covered;
-      done = true;
-      for (std::size_t r = slot.size(); r-- > 0;) {
-        if (++slot[r] < box.high[r]) {
-          done = false;
-          break;
-        }
-        slot[r] = box.low[r];
-      }
+                     fmt::format("element {} of '{}' is written twice", element, step.name),
+                     fmt::format("line {} writes it, too", step.pieces[q].place.line));
     }
+    std::int64_t elements = 1;
+    for (const Progression& numbers : box.written) elements *= numbers.count;
+    covered += elements;
   }
   if (covered == out.elements) return {};
-  const auto hole = std::ranges::find(out.owner, kNobody) - out.owner.begin();
   return error(step.pieces[0].place,
-               fmt::format("nothing computes element {} of '{}'", hole, step.name),
+               fmt::format("nothing computes element {} of '{}'", out.first_hole(), step.name),
                "an element that keeps its value is written out, too: q[i, c] = q[i, c] for ...");
 }
 
@@ -340,7 +418,8 @@ const Piece& Instance::locate(int step, std::int64_t element,
                               std::vector<std::int64_t>& slots) const {
   const StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
   const Shape& shape = steps_[static_cast<std::size_t>(step)];
-  const std::size_t p = shape.owner.empty() ? 0 : shape.owner[static_cast<std::size_t>(element)];
+  std::size_t p = 0;
+  while (p + 1 < shape.boxes.size() && !shape.boxes[p].writes(element, shape.shape)) ++p;
   const Box& box = shape.boxes[p];
   for (std::size_t d = shape.shape.size(); d-- > 0;) {
     const std::int64_t at = element % shape.shape[d];
@@ -351,22 +430,6 @@ const Piece& Instance::locate(int step, std::int64_t element,
   }
   return tensor.pieces[p];
 }
-
-namespace {
-
-std::int64_t times(std::int64_t a, std::int64_t b) {
-  std::int64_t out = 0;
-  if (!__builtin_mul_overflow(a, b, &out)) return out;
-  return (a < 0) == (b < 0) ? kAnywhere.second : kAnywhere.first;
-}
-
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  std::int64_t out = 0;
-  if (!__builtin_add_overflow(a, b, &out)) return out;
-  return a < 0 ? kAnywhere.first : kAnywhere.second;
-}
-
-}  // namespace
 
 // Subscripts that leave their tensor whatever the data are. What is read under a condition, and
 // what depends on data, is looked at when it is read.

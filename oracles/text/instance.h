@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -67,16 +68,35 @@ class Instance {
     std::int64_t stride = 0, offset = 0;
   };
 
+  // first, first + step, ...
+  struct Progression {
+    std::int64_t first = 0, step = 1, count = 1;
+
+    std::int64_t last() const;
+    bool has(std::int64_t number) const;
+    std::optional<std::int64_t> in_common(const Progression& other) const;
+  };
+
   struct Box {  // a piece
     std::vector<Affine> subscripts;
     std::vector<std::int64_t> low, high;  // of its ranges
+    std::vector<Progression> written;     // by dimension, where there are several pieces
+
+    bool is_empty() const {
+      for (std::size_t r = 0; r < low.size(); ++r)
+        if (low[r] >= high[r]) return true;
+      return false;
+    }
+
+    bool writes(std::int64_t element, const std::vector<std::int64_t>& shape) const;
   };
 
   struct Shape {
     std::vector<std::int64_t> shape;
     std::int64_t elements = 0;
     std::vector<Box> boxes;
-    std::vector<std::uint8_t> owner;  // of each element, where there are several pieces
+
+    std::int64_t first_hole() const;
   };
 
   Instance(std::shared_ptr<const Program> program, Setting setting)
@@ -86,6 +106,8 @@ class Instance {
   Status shape_step(int step);
   Status shape_piece(const Piece& piece, Shape& out);
   static bool is_whole(const StepTensor& step, const Shape& shape);
+  Status list_written(const StepTensor& step, const Piece& piece, const Shape& shape,
+                      Box& box) const;
   Status cover(const StepTensor& step, Shape& out) const;
   Status check_reads(const Expression& node,
                      std::vector<std::pair<std::int64_t, std::int64_t>>& at);

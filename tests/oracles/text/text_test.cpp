@@ -188,6 +188,28 @@ TEST(OperationText, PiecesOfAnOutputCoverItOnce) {
   EXPECT_EQ(told(even + "  y[2 * i + 1] = 1 for i < n\n"),
             "a.op:3:3: this line writes element 7 of a dimension of 7 (give its index an end that "
             "fits, or exclude such sizes from the domain)");
+  EXPECT_EQ(told("  y[3 * i] = 1 for i < 3\n  y[2 * i + 1] = 1 for i < 3\n"),
+            "a.op:3:3: element 3 of 'y' is written twice (line 2 writes it, too)");
+}
+
+// Pieces are compared as sets, so that a large tensor takes no longer than a small one.
+TEST(OperationText, PiecesOfManyDimensionsCoverAnOutputOnce) {
+  const std::string head = "operation f(x[a, b, c]) -> y[a, b, c]\n";
+  const std::string left = "  y[i, j, k] = 1 for k < c // 2\n";
+  const auto told = [&](const std::string& steps) {
+    const Result<Instance> instance = sized(head + left + steps, {1 << 13, 1 << 13, 1 << 14});
+    return instance ? "" : instance.error().text();
+  };
+  EXPECT_EQ(told("  y[i, j, k + c // 2] = 2 for k < c // 2\n"), "");
+  EXPECT_EQ(told("  y[2 * i, j, k + c // 2] = 2 for i < a // 2, k < c // 2\n"
+                 "  y[2 * i + 1, j, k + c // 2] = 3 for i < a // 2, k < c // 2\n"),
+            "");
+  EXPECT_NE(told("  y[i, j, k + c // 2] = 2 for i < a - 1, k < c // 2\n").find("nothing computes"),
+            std::string::npos);
+  EXPECT_NE(told("  y[i, j, k + c // 2 - 1] = 2 for k < c // 2\n").find("written twice"),
+            std::string::npos);
+  EXPECT_NE(told("  y[i, i, k + c // 2] = 2 for k < c // 2\n").find("two subscripts"),
+            std::string::npos);
 }
 
 // Nothing that a file may hold ends the program.
