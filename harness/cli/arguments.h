@@ -41,7 +41,9 @@ struct Arguments {
   bool minimize = false;
   bool failed = false;
   std::optional<std::uint64_t> seed;
-  double seconds = 60;       // --for
+  double seconds = 60;  // --for
+  std::string task;     // --task of judge
+  bool no_sandbox = false;
   std::uint64_t sample = 0;  // --sample of scan; 0: all inputs
   int auto_mutants = 0;      // --auto; 0: the curated ones
   std::optional<double> min_score;

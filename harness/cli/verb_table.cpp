@@ -201,6 +201,20 @@ void check_flags(FlagTargets to) {
   add_judging(to);
 }
 
+void judge_flags(FlagTargets to) {
+  to.app.preparse_callback([to](std::size_t) { to.raw.profile = "quick"; });
+  add(to, kChoosing, "--task", to.arguments.task, "FILE",
+      "the manifest of the kernel that is asked for; its source is the submission");
+  add_profile(to, "quick (default), default or deep");
+  add(to, kChoosing, "--for", to.raw.duration, "TIME",
+      "the most it may take, compiling included: 90s, 10m (default 60s)");
+  add_seed(to, "of the inputs (default: fresh, and printed)");
+  add_sm(to, "emulate this chip only (default: all that the task names)");
+  add_jobs(to);
+  add_switch(to, kPlace, "--no-sandbox", to.arguments.no_sandbox,
+             "limits on time and memory alone, for submissions you trust");
+}
+
 void propagate_flags(FlagTargets to) {
   add_only(to, "TERMS",
            "of the kernel's propagation cases: 'class=outliers out=f32' (default: the first)");
@@ -324,6 +338,10 @@ constexpr std::array<Example, 2> kCheckExamples = {{
     {"plumbline check step.safetensors --case 'gemm_bf16 m=64 n=64 k=512' --sm 90",
      "one whose metadata do not"},
 }};
+constexpr std::array<Example, 2> kJudgeExamples = {{
+    {"plumbline judge submission.cu --task gemm.toml --format json", "one line of JSON"},
+    {"plumbline judge submission.ptx --task gemm.toml --seed 0x2a", "with the inputs of a seed"},
+}};
 constexpr std::array<Example, 4> kPropagateExamples = {{
     {"plumbline propagate attention_bf16_forward", "which stage its error comes from"},
     {"plumbline propagate gemm_bf16 --stochastic 64", "how many bits of its outputs survive"},
@@ -386,7 +404,7 @@ constexpr std::string_view kKernels =
                            kCases = "case files, folders of them, or case texts in quotes",
                            kRuns = "runs (their folder or record.json) or baselines";
 
-constexpr std::array<Verb, 16> kVerbs = {{
+constexpr std::array<Verb, 17> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
      "entries, and every instruction that the emulator lacks",
@@ -409,6 +427,9 @@ constexpr std::array<Verb, 16> kVerbs = {{
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,
      check, kCheckExamples},
+    {"judge", "SUBMISSION", "a CUDA source or PTX that somebody else, or a program, wrote",
+     "a kernel from a stranger: compiled and verified in a sandbox, with inputs it cannot know",
+     judge_flags, judge, kJudgeExamples, true, false},
     {"propagate", "KERNEL",
      "kernel names or globs (default: those of --kernel, else all), or case texts in quotes",
      "which stage the error comes from, what it grows to in a deep stack and does to gradients",

@@ -19,6 +19,7 @@ ExitCode compare(const Arguments& arguments, Terminal& terminal);
 ExitCode accept(const Arguments& arguments, Terminal& terminal);
 ExitCode mutants(const Arguments& arguments, Terminal& terminal);
 ExitCode propagate(const Arguments& arguments, Terminal& terminal);
+ExitCode judge(const Arguments& arguments, Terminal& terminal);
 ExitCode perf(const Arguments& arguments, Terminal& terminal);
 ExitCode scan(const Arguments& arguments, Terminal& terminal);
 ExitCode report(const Arguments& arguments, Terminal& terminal);

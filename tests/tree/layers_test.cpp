@@ -104,6 +104,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/client",                       {}},
     {"harness/cli/draft",                    {"kernels/manifest", "harness/emulator"}},
     {"harness/cli/text",                     {"oracles/base", "oracles/formats", "reports", "reports/record"}},
+    {"harness/cli/judge",                    {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
     {"harness/cli/mutants",                  {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
     {"harness/cli",                          {"oracles/...", "kernels/...", "fuzz/...", "reports/...", "harness/..."}},
 };

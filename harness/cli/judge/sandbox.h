@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Runs this program on files from strangers where they can do no harm: in namespaces of their own
+// (bwrap), without a network, seeing the system's libraries, the compiler and one work folder, with
+// limits on time, memory and what is written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "oracles/base/result.h"
+
+namespace plumbline {
+
+struct SandboxLimits {
+  double seconds = 60;
+  std::int64_t memory_bytes = std::int64_t{8} << 30;     // of address space, of each process
+  std::int64_t written_bytes = std::int64_t{256} << 20;  // of each file
+  bool isolated = true;  // false: these limits alone, without namespaces
+};
+
+struct SandboxOutcome {
+  int exit_code = 0;
+  bool timed_out = false;
+  std::string output;  // the first 64 KiB of stdout and stderr
+};
+
+// An Error (cannot_run) where namespaces cannot be had: bwrap is missing, or this system refuses
+// them.
+Status check_sandbox();
+
+// Runs this program in `folder`, which is the only one it can write to and where `arguments` name
+// their files. What it prints goes to `folder`/output.txt first.
+Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
+                                      const std::filesystem::path& folder,
+                                      const SandboxLimits& limits);
+
+}  // namespace plumbline

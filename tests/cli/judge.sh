@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# plumbline judge as the owner of a benchmark runs it: right submissions conform, and what has fooled checkers elsewhere does not.
+# Usage: judge.sh PROGRAM SOURCE
+set -u
+program=$1 source=$2
+. "$(dirname "$(realpath "$0")")/expect.sh"
+"$program" judge "$source/tests/cli/judge/silu_and_mul.cu" --task "$source/tests/cli/judge/task.toml" >first.txt 2>&1
+grep -q "bwrap\|no sandbox can be had" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
+cp "$source"/tests/cli/judge/* .
+
+# submission NAME SED_SCRIPT: the right answer, changed.
+submission() {
+  sed -E -e "$2" silu_and_mul.cu >"$1.cu"
+  cmp -s "$1.cu" silu_and_mul.cu && { echo "FAILED: $1 is the right answer"; failed=$((failed + 1)); }
+}
+judge() { expect "$1" "$2" judge "$3" --task task.toml "${@:4}"; }
+
+# Right ones, whatever the seed.
+judge 0 "silu_and_mul.cu conforms" silu_and_mul.cu
+submission precise 's/__expf\(-g\)/expf(-g)/'
+judge 0 "conforms" precise.cu --seed 7
+judge 0 '"verdict":"conforms"' silu_and_mul.cu --format json --sm 90
+
+# Answers that are none.
+submission zeros 's/to<T>\(.*\)/to<T>(0.0f)/'
+judge 1 "broken" zeros.cu
+submission constant 's/to<T>\(.*\)/to<T>(0.25f)/'
+judge 1 "broken" constant.cu
+submission copied 's/to<T>\(.*\)/to<T>(g)/'
+judge 1 "broken" copied.cu
+# Lower precision than is asked for.
+submission bf16 's/to<T>\(.*\)/to<T>(__bfloat162float(__float2bfloat16_rn(g \/ (1.0f + __expf(-g)))) * u)/'
+judge 1 "broken" bf16.cu
+# The first call's answer, kept for every later one.
+submission cached '0,/^template/s/^template/__device__ float kept[1 << 16]; __device__ int calls;\n&/; s/y\[i \* ldy \+ j\] = to<T>\((.*)\);/{ float v = calls ? kept[(i * n + j) \& 65535] : \1; kept[(i * n + j) \& 65535] = v; y[i * ldy + j] = to<T>(v); if (i == m - 1 \&\& j == n - 1) calls = 1; }/'
+judge 1 "broken" cached.cu
+# Right for one shape, or without padding between rows.
+submission shape 's/j < n;/j < 1024 \&\& j < n;/'
+judge 1 "broken" shape.cu
+submission contiguous 's/x\[i \* ldx/x[2 * i * n/g'
+judge 1 "broken" contiguous.cu
+# What a former kernel left in memory.
+submission left 's/y\[i \* ldy \+ j\] = (.*);/if (j != n - 1) y[i * ldy + j] = \1;/'
+judge 1 "never" left.cu
+# Reads and loops that a GPU may not show.
+submission beyond 's/x\[i \* ldx \+ n \+ j\]/x[i * ldx + n + j + (i == m - 1)]/'
+judge 1 "broken" beyond.cu
+submission endless 's/to<T>\(.*\)/to<T>([\&] { volatile float s = 0; while (s >= 0) s = s + g * g; return s; }())/'
+judge 1 "broken" endless.cu --sm 80
+
+# What harms the judge.
+echo '#include "/etc/passwd"' | cat - silu_and_mul.cu >thief.cu
+judge 3 "/etc/passwd: No such file or directory" thief.cu
+echo 'template <int N> struct Bomb { Bomb<N + 1> a; Bomb<N + 2> b; }; Bomb<0> bomb;' | cat - silu_and_mul.cu >bomb.cu
+judge 3 "does not compile" bomb.cu --for 20s
+submission renamed 's/silu_and_mul_f32/other/'
+judge 3 "cannot be run" renamed.cu
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry silu_and_mul_bf16() { ret; }\n' >none.ptx
+judge 3 "cannot be run" none.ptx
+[ -z "$(ls /tmp/plumbline-judge-* 2>/dev/null)" ] || { echo "FAILED: work folders are left"; failed=$((failed + 1)); }
+
+judge 3 "out of time: the time was over after" silu_and_mul.cu --for 3s --profile default
+
+# The owner's own mistakes.
+expect 2 "one submission and its task are needed" judge zeros.cu
+expect 2 "none.toml" judge zeros.cu --task none.toml
+expect 2 "a submission is a CUDA source or PTX" judge task.toml --task task.toml
+sed 's/computes.*/computes = "gem"/' task.toml >wrong.toml
+expect 2 "gem" judge zeros.cu --task wrong.toml
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
