@@ -79,7 +79,7 @@ Magnitudes weights(const Format& f, int spread, int most, int shift) {
 // As a whole number of binary digits, with one to spare; far too many where nothing is known.
 int digits(double logits) {
   constexpr double kMost = 1000;
-  return static_cast<int>(std::ceil(std::min(logits * kLog2E, kMost))) + 1;
+  return static_cast<int>(std::ceil(std::fmin(logits * kLog2E, kMost))) + 1;  // NaN: kMost
 }
 
 // Not every problem stores LSE.

@@ -156,13 +156,14 @@ TEST(Wmma, EveryFormAndLayoutIsTheProductOnItsGeneration) {
       for (int row = 0; row < form.m; ++row) {
         for (int column = 0; column < form.n; ++column) {
           std::vector<u32> x, y;
-          std::int64_t sum =
-              static_cast<std::int32_t>(element(in, 8192 + c.at(row, column), c.bytes));
+          auto sum = static_cast<u64>(  // modulo 2^64, where the form is none of integers
+              static_cast<std::int32_t>(element(in, 8192 + c.at(row, column), c.bytes)));
           for (int k = 0; k < form.k; ++k) {
             x.push_back(static_cast<u32>(element(in, a.at(row, k), a.bytes)));
             y.push_back(static_cast<u32>(element(in, 4096 + b.at(k, column), b.bytes)));
             const auto value = [&](u32 bits, FormatId id) {
-              return id == s8 ? static_cast<std::int8_t>(bits) : static_cast<std::int64_t>(bits);
+              return static_cast<u64>(id == s8 ? static_cast<std::int8_t>(bits)
+                                               : static_cast<std::int64_t>(bits));
             };
             sum += value(x.back(), form.a) * value(y.back(), form.b);
           }
