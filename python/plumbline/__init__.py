@@ -2,7 +2,7 @@
 """plumbline tells rounding from bugs in low-precision GPU kernels (docs/python.md).
 
 ``assert_conforms`` judges outputs that were computed anywhere, ``verify`` runs a kernel's planned
-cases, ``verify_triton`` those of a Triton kernel. Nothing is imported that they do not need: the
+cases, ``verify_triton`` those of a Triton kernel, ``verify_ptx`` those of any PTX. Nothing is imported that they do not need: the
 package has no dependencies.
 """
 
@@ -18,6 +18,7 @@ from .errors import (
     Mistrusted,
     NothingSelected,
 )
+from .ptx import verify_ptx
 from .report import Case, Counterexample, Kernel, Output, Record, Report, read_record
 from .tensors import Tensor, as_format
 from .triton import verify_triton
@@ -44,5 +45,6 @@ __all__ = [
     "assert_conforms",
     "read_record",
     "verify",
+    "verify_ptx",
     "verify_triton",
 ]

@@ -17,7 +17,7 @@ cp "$source"/tests/triton/softmax_sm_80.* mine
 check "the project is configured" cmake -S mine -B built -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wpedantic -Werror"
 check "it is built" cmake --build built
 cd mine || exit 1
-check "its tests pass" env -u PLUMBLINE -u PLUMBLINE_KERNELS ../built/gemm_test
+check "its tests pass" env -u PLUMBLINE_PROGRAM -u PLUMBLINE_KERNELS ../built/gemm_test
 cd ..
 check "and so does the kernel of the manifest" ctest --test-dir built -R '^softmax$' --output-on-failure --no-tests=error
 sed -i 's/softmax_sm_80.toml/none.toml/' mine/CMakeLists.txt

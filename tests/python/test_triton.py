@@ -4,7 +4,8 @@ something else than it is, or not at all."""
 import plumbline
 import pytest
 from plumbline.errors import InputError
-from plumbline.triton import Expression, Verification, _guess, computes
+from plumbline.described import Expression
+from plumbline.triton import Verification, _guess, computes
 
 triton = pytest.importorskip("triton")
 import triton_kernels as kernels  # noqa: E402
@@ -47,11 +48,11 @@ def test_a_kernel_that_says_what_it_computes():
 
 
 def test_manifests(tmp_path):
-    (exported,) = Verification(kernels.softmax_kernel, "softmax", **SOFTMAX).export(tmp_path / "a folder", ["sm_80"])
+    (exported,) = Verification(kernel=kernels.softmax_kernel, operation="softmax", **SOFTMAX).export(tmp_path / "a folder", ["sm_80"])
     text = exported.manifest.read_text()
     assert 'parameters = ["ptr y", "ptr x", "s32 ld_x", "s32 ld_y", "s32 m", "s32 n", "s64 0", "s64 0"]' in text
     assert 'require = "n <= 1024"' in text and "lanes = 256" in text
-    aligned = Verification(kernels.softmax_kernel, "softmax", aligned=["input_row_stride"], **SOFTMAX)
+    aligned = Verification(kernel=kernels.softmax_kernel, operation="softmax", aligned=["input_row_stride"], **SOFTMAX)
     (exported,) = aligned.export(tmp_path, ["sm_80"])
     assert 'require = "ld_x % 16 == 0"' in exported.manifest.read_text()
 
@@ -81,5 +82,5 @@ def test_expressions():
     ({"aligned": ["nothing"]}, "no argument 'nothing'")])
 def test_what_is_wrong(change, says, tmp_path):
     with pytest.raises((InputError, KeyError)) as error:
-        Verification(kernels.softmax_kernel, "softmax", **{**SOFTMAX, **change}).export(tmp_path, ["sm_80"])
+        Verification(kernel=kernels.softmax_kernel, operation="softmax", **{**SOFTMAX, **change}).export(tmp_path, ["sm_80"])
     assert says in str(error.value)

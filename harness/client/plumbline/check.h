@@ -66,8 +66,8 @@ struct Options {
   std::string manifest = {};
   // More of the command line: {"--allow-mistrusted"}, {"--out", "reports"}.
   std::vector<std::string> arguments = {};
-  // The program. Empty: $PLUMBLINE, else the one that was installed with this header, else that of
-  // PATH.
+  // The program. Empty: $PLUMBLINE_PROGRAM, else the one that was installed with this header, else
+  // that of PATH.
   std::string program = {};
 };
 
@@ -75,7 +75,7 @@ namespace detail {
 
 inline std::string program_of(const Options& options) {
   if (!options.program.empty()) return options.program;
-  if (const char* named = std::getenv("PLUMBLINE"); named != nullptr && *named != '\0')
+  if (const char* named = std::getenv("PLUMBLINE_PROGRAM"); named != nullptr && *named != '\0')
     return named;
 #ifdef PLUMBLINE_PROGRAM
   if (::access(PLUMBLINE_PROGRAM, X_OK) == 0) return PLUMBLINE_PROGRAM;
@@ -115,7 +115,7 @@ inline Verdict run(const std::vector<std::string>& command) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
     verdict.outcome = Outcome::could_not_run;
-    verdict.text += command.front() + " could not be started: name it in $PLUMBLINE\n";
+    verdict.text += command.front() + " could not be started: name it in $PLUMBLINE_PROGRAM\n";
   } else if (WIFEXITED(status)) {
     verdict.outcome = static_cast<Outcome>(WEXITSTATUS(status));
   } else {

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""The manifest of a kernel whose PTX is there, of what its caller says about it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import InputError
+from .manifest import toml_table, toml_value
+from .operation_tables import OPERATIONS
+
+Grid = str | int | Sequence[str | int] | Callable[..., Any]
+
+
+class Expression:
+    """A manifest's expression, built by the operators of Python: for grids that are functions."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def _with(self, sign: str, other: Any, turned: bool = False) -> Expression:
+        own, other = f"({self})", f"({other})" if isinstance(other, Expression) else str(other)
+        return Expression(f"{other} {sign} {own}" if turned else f"{own} {sign} {other}")
+
+    def __add__(self, other: Any) -> Expression:
+        return self._with("+", other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return self._with("+", other, True)
+
+    def __sub__(self, other: Any) -> Expression:
+        return self._with("-", other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return self._with("-", other, True)
+
+    def __mul__(self, other: Any) -> Expression:
+        return self._with("*", other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return self._with("*", other, True)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return self._with("/", other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return self._with("/", other, True)
+
+    def __mod__(self, other: Any) -> Expression:
+        return self._with("%", other)
+
+    def __bool__(self) -> bool:
+        raise InputError(
+            f"the grid compares {self}, which is not a number here: write it as a manifest's "
+            'expression, for example "min(m, 132)"'
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(kw_only=True)
+class Described:
+    """What a manifest needs beside the PTX. Arguments are those of the kernel, each a tensor, an
+    expression of the problem, or a number."""
+
+    operation: str
+    grid: Grid
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    contract: Mapping[str, Any] = field(default_factory=dict)
+    problem: Mapping[str, Any] = field(default_factory=dict)
+    require: Sequence[str] = ()
+    aligned: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS:
+            raise InputError(f"there is no operation {self.operation!r}; see docs/operations.md")
+
+
+@dataclass(kw_only=True)
+class Compiled:
+    """A kernel's PTX, and how it is launched."""
+
+    file: str
+    summary: str
+    ptx: str
+    target: int | str
+    entry: str
+    parameters: Sequence[str]
+    block: Sequence[int]
+    shared: int
+
+
+def is_real(operation: str, expression: Any) -> bool:
+    if isinstance(expression, float):
+        return True
+    names = re.findall(r"[a-z_]\w*", str(expression))
+    fields = OPERATIONS[operation].fields
+    return any(name in fields and fields[name].kind == "f32" for name in names)
+
+
+def formats_of(wanted: Described, arguments: Mapping[str, Any]) -> dict[str, str]:
+    row = OPERATIONS[wanted.operation]
+    formats: dict[str, str] = {}
+    out = next((n for n, t in row.tensors.items() if t.role == "output"), "")
+    for name, tensor in row.tensors.items():
+        usual = tensor.usual
+        if usual.startswith("{"):
+            usual = wanted.formats.get(out, str(wanted.problem.get(usual.strip("{}"), "bf16")))
+        formats[name] = wanted.formats.get(name) or usual or "bf16"
+        if formats[name] not in tensor.formats:
+            raise InputError(f"{name} cannot be {formats[name]}; it can be {', '.join(tensor.formats)}")
+    for name in wanted.formats:
+        if name not in row.tensors:
+            raise InputError(f"{wanted.operation} has no tensor {name!r}")
+    if not any(row.tensors.get(str(meant)) for meant in arguments.values()):
+        raise InputError("no argument is a tensor of the operation")
+    return formats
+
+
+def manifest_of(
+    wanted: Described,
+    compiled: Compiled,
+    arguments: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    formats: Mapping[str, str],
+) -> str:
+    """The text of a manifest."""
+    tensors = {str(meant) for meant in arguments.values() if meant in OPERATIONS[wanted.operation].tensors}
+    threads = 1
+    for size in compiled.block:
+        threads *= size
+    contract = contract_of(wanted.operation, compiled.ptx, threads) | dict(wanted.contract)
+    head = {
+        "computes": wanted.operation,
+        "summary": compiled.summary,
+        "ptx": compiled.file,
+        "targets": [compiled.target],
+        "entry": compiled.entry,
+        "parameters": list(compiled.parameters),
+    }
+    launch = {
+        "grid": _grid(wanted, arguments, constants),
+        "block": list(compiled.block),
+        "shared": compiled.shared,
+    }
+    parts = [
+        "\n".join(f"{key} = {toml_value(value)}" for key, value in head.items()) + "\n",
+        toml_table("problem", _problem(wanted, arguments, tensors, formats)),
+        toml_table("launch", launch),
+        toml_table("formats", formats),
+    ]
+    rules = [*_rules(wanted, arguments), *(_with_constants(r, constants) for r in wanted.require)]
+    for rule in rules:
+        reason = "the kernel was compiled for this"
+        parts.append(toml_table("[domain]", {"require": rule, "reason": reason}))
+    parts.append(toml_table("contract", contract))
+    return "\n".join(parts)
+
+
+def contract_of(operation: str, ptx: str, block: int) -> dict[str, Any]:
+    contract: dict[str, Any] = {}
+    if "unit" in OPERATIONS[operation].terms or operation in ("gemm", "grouped_gemm"):
+        for word, unit in (("wgmma.mma_async", "wgmma"), ("tcgen05.mma", "tcgen05"), ("mma.sync", "mma.sync")):
+            if word in ptx:
+                contract["unit"] = unit + (".block_scale" if ".block_scale" in ptx else "")
+                break
+        else:
+            contract["unit"] = "fma.f32"
+    if operation in ("gemm", "grouped_gemm"):
+        contract["epilogue"] = []
+    if "lanes" in OPERATIONS[operation].terms:
+        contract["lanes"] = block
+    if operation == "softmax":
+        contract["exponential"] = "ex2.approx.ftz" if "ex2.approx.ftz" in ptx else "ex2.approx"
+        contract["normalize"] = "div.full" if "div.full" in ptx else "quotient"
+    return contract
+
+
+def _problem(
+    wanted: Described,
+    arguments: Mapping[str, Any],
+    tensors: set[str],
+    formats: Mapping[str, str],
+) -> dict[str, Any]:
+    row = OPERATIONS[wanted.operation]
+    result: dict[str, Any] = {}
+    free = []
+    used = set(re.findall(r"[a-z_]\w*", " ".join(map(str, arguments.values()))))
+    for name, entry in row.fields.items():
+        if name in wanted.problem:
+            value = wanted.problem[name]
+            result[name] = list(value) if isinstance(value, (list, tuple)) else [value]
+        elif entry.kind == "word" and name in row.tensors and formats[name] in entry.words:
+            result[name] = [formats[name]]  # a and b of a GEMM
+        elif name == "in":
+            result[name] = [formats["x"]]
+        elif name == "out":
+            main = next(n for n, t in row.tensors.items() if t.role == "output")
+            result[name] = [formats[main]]
+        elif name == "statistics":
+            result[name] = ["stored" if {"rstd", "mean"} & tensors else "none"]
+        elif name == "lse" and "lse" not in tensors:
+            result[name] = ["none"]
+        elif entry.kind != "word" and entry.default is not None:
+            if name in used or name.startswith("ld") and f"ld_{name[2:]}" in used:
+                free.append(name)
+    if free or "free" in wanted.problem:
+        result["free"] = list(wanted.problem.get("free", free))
+    return result
+
+
+# What 32-bit arguments and those that 16 divides demand of a problem.
+def _rules(wanted: Described, arguments: Mapping[str, Any]) -> list[str]:
+    rules = []
+    rows = {"a": "m", "b": "k", "c": "m", "d": "m"} if wanted.operation == "gemm" else {}
+    layout = str(wanted.problem.get("layout", "nn"))
+    if wanted.operation == "gemm" and len(layout) == 2:
+        rows["a"], rows["b"] = "mk"["nt".index(layout[0])], "kn"["nt".index(layout[1])]
+    for meant in dict.fromkeys(map(str, arguments.values())):
+        match = re.fullmatch(r"ld_(\w+)", meant)
+        if match and "m" in OPERATIONS[wanted.operation].fields:
+            rules.append(f"{rows.get(match[1], 'm')} * {meant} <= 2147483647")
+    for name in wanted.aligned:
+        if name not in arguments:
+            raise InputError(f"aligned: there is no argument {name!r}")
+        rules.append(f"{arguments[name]} % 16 == 0")
+    return rules
+
+
+def _with_constants(expression: str, constants: Mapping[str, Any]) -> str:
+    text = re.sub(r"\b(triton\.)?cdiv\(", "ceil_div(", expression)
+    return re.sub(
+        r"\b[A-Za-z_]\w*\b", lambda m: str(constants[m[0]]) if m[0] in constants else m[0], text
+    )
+
+
+def _grid(
+    wanted: Described, arguments: Mapping[str, Any], constants: Mapping[str, Any]
+) -> list[str | int]:
+    grid = wanted.grid
+    if callable(grid):
+        known: dict[str, Any] = {
+            name: Expression(name)
+            for name, entry in OPERATIONS[wanted.operation].fields.items()
+            if entry.kind == "integer"
+        }
+        for name, meant in arguments.items():
+            known[name] = Expression(str(meant))
+        known.update(constants)
+        known.update(META=dict(constants), meta=dict(constants))
+        parameters = list(inspect.signature(grid).parameters)
+        if len(parameters) == 1 and parameters[0] not in known:
+            known[parameters[0]] = dict(constants)
+        unknown = [name for name in parameters if name not in known]
+        if unknown:
+            raise InputError(
+                f"the grid's parameter {unknown[0]!r} is neither an argument, a constant nor a size"
+            )
+        grid = grid(*(known[name] for name in parameters))
+    if isinstance(grid, (str, int, Expression)):
+        grid = [grid]
+    assert isinstance(grid, Iterable)
+    return [
+        part if isinstance(part, int) else _with_constants(str(part), constants) for part in grid
+    ]
