@@ -32,6 +32,8 @@ enum class ProductKind : u32 { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 }
 constexpr u32 kKindMask = 7, kTensorA = 8;
 // And of the last three, how many scales a step of k has.
 constexpr u32 kTwoScales = 16, kFourScales = 32;
+// Of the others: Inst::list has the words of disable-output-lane.
+constexpr u32 kDisablesLanes = 64;
 
 constexpr bool has_scales(ProductKind kind) { return kind >= ProductKind::mxf8f6f4; }
 
@@ -397,6 +399,10 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
         !require_columns("the scales of B", op.scales_b.column, scale_columns(op.n)))
       return;
   }
+  if ((inst.flags & kDisablesLanes) != 0) {
+    for (std::size_t word = 0; word < op.disabled.size(); ++word)
+      op.disabled[word] = lanes<u32>(warp, inst.list[word])[lane];
+  }
   op.a_in_tensor_memory = (inst.flags & kTensorA) != 0;
   op.a = op.a_in_tensor_memory ? lanes<u32>(warp, inst.b)[lane] : lanes<u64>(warp, inst.b)[lane];
   op.b = lanes<u64>(warp, inst.c)[lane];
@@ -525,11 +531,12 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
   if (scaled && !take_scale_blocks(decoder, modifiers, static_cast<ProductKind>(kind), out)) return;
   modifiers.take_one_of("collector::a::fill", "collector::a::use", "collector::a::lastuse",
                         "collector::a::discard");
-  const std::size_t count = scaled ? 7 : 5;
-  if (!decoder.require_operands(instruction, count, count)) return;
+  // Without scales, disable-output-lane may stand ahead of enable-input-d.
+  const std::size_t least = scaled ? 7 : 5, most = scaled ? 7 : 6;
+  if (!decoder.require_operands(instruction, least, most)) return;
   const std::vector<Operand>& operands = instruction.operands;
   if (decoder.register_bits(operands.back()) != 1)
-    return decoder.refuse("disable-output-lane is not emulated");
+    return decoder.refuse("scale-input-d is not emulated");
   decoder.address(operands[0], Space::generic, out);
   out.flags |= static_cast<u32>(kind);
   if (operands[1].kind == OperandKind::address) {
@@ -553,6 +560,15 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
       addresses.push_back(scales.base);
     }
     out.list = decoder.keep(addresses);
+  } else if (operands.size() == most) {
+    const std::span<const Operand> words = decoder.elements(operands[4]);
+    if (words.size() != 4)
+      return decoder.refuse(
+          fmt::format("disable-output-lane has {} registers, not 4", words.size()));
+    std::vector<Slot> disabled;
+    for (const Operand& word : words) disabled.push_back(decoder.source(word, 32));
+    out.list = decoder.keep(disabled);
+    out.flags |= kDisablesLanes;
   }
   out.execute = issue;
 }

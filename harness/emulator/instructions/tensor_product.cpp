@@ -160,13 +160,15 @@ struct PieceScales {
   }
 };
 
-// The sums of a piece, from tensor memory or to it. `visit(word in memory, register, lane, shift)`.
+// The sums of a piece, from tensor memory or to it, but for those of disabled lanes. `visit(word in
+// memory, register, lane, shift)`.
 template <typename Visit>
 void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top, int left,
               Visit&& visit) {
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < 4; ++i) {
       const int row = lane_of(op, top + lane / 4 + i / 2 * 8);
+      if ((op.disabled[static_cast<std::size_t>(row / 32)] >> row % 32 & 1) != 0) continue;
       const int column = op.d + left + lane % 4 * 2 + i % 2;
       visit(row, column, memory.word(row, column), half ? i / 2 : i, lane, half ? i % 2 * 16 : 0);
     }

@@ -5,6 +5,7 @@
 // another in the order in which they were issued.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 
@@ -36,6 +37,9 @@ struct TensorProduct {
   struct Scales {
     int column = 0, byte = 0;
   };
+
+  // A bit for each lane of D that keeps what it holds, lane 0 first.
+  std::array<std::uint32_t, 4> disabled{};
 
   const ScaledMma* scaled = nullptr;  // instead of the plan; null: there are none
   Scales scales_a{}, scales_b{};

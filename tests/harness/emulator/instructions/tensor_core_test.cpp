@@ -31,7 +31,8 @@ struct Case {
   int rows = 128;
   int pattern = 16;  // of the swizzle
   bool a_along_k = true, b_along_k = true, a_in_tensor_memory = false;
-  std::string_view start = "0";  // what D holds, where the first product adds to it
+  std::string_view start = "0";   // what D holds, where the first product adds to it
+  std::array<u32, 4> disabled{};  // lanes of D that keep it
 };
 
 // Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's
@@ -67,7 +68,7 @@ struct Tile {
 // stores 32 bytes of the image to columns 16 to 23 of each thread's lane. `a` is A's descriptor, or
 // 0: A is in those columns.
 KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view kind,
-              const std::vector<std::byte>& image) {
+              const std::vector<std::byte>& image, std::string_view disabled = "") {
   const auto replace = [&](std::string_view what, const std::string& by) {
     for (std::size_t at; (at = body.find(what)) != std::string::npos;)
       body.replace(at, what.size(), by);
@@ -82,8 +83,9 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
           "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
           "%r9;");
   const bool scaled = kind.find("block_scale") != kind.npos;
-  replace("MMA", fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, {}%p3;",
-                             kind, a == 0 ? "[%r15]" : "%d5", scaled ? "[%r15], [%r16], " : ""));
+  replace("MMA",
+          fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, {}%p3;", kind,
+                      a == 0 ? "[%r15]" : "%d5", scaled ? "[%r15], [%r16], " : disabled));
   replace("COMMIT",
           "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
@@ -178,13 +180,19 @@ void check(const Case& one, u64 seed) {
     for (int i = 0; i < kColumns; ++i) start += fmt::format("mov.u32 l{}, {}; ", i, one.start);
     start += "setp.eq.u32 %p3, %r2, %r2;";
   }
+  const bool disables = one.disabled != std::array<u32, 4>{};
+  if (disables) {
+    start += ".reg .b32 off<4>; ";
+    for (std::size_t i = 0; i < 4; ++i)
+      start += fmt::format("mov.u32 off{}, {};", i, one.disabled[i]);
+  }
   // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
   const KernelRun done =
       run("ALLOC " + start +
               " FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
               "READY OUT FREE",
           one.a_in_tensor_memory ? 0 : left.descriptor(kShared), right.descriptor(kB), descriptor,
-          one.kind, image);
+          one.kind, image, disables ? "{off0, off1, off2, off3}, " : "");
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
   const auto sum = [&](std::vector<u32> x, std::vector<u32> y, u32 c) {
     if (fa.is_integer) {
@@ -212,8 +220,9 @@ void check(const Case& one, u64 seed) {
       };
       const std::vector<u32> x = vector(a, r), y = vector(b, c);
       const auto held = static_cast<u32>(std::stoul(std::string(one.start), nullptr, 0));
-      const u32 want = sum(x, y, sum(x, y, held));
       const int lane = one.rows == 64 ? r / 16 * 32 + r % 16 : r;
+      const bool keeps = (one.disabled[static_cast<std::size_t>(lane / 32)] >> lane % 32 & 1) != 0;
+      const u32 want = keeps ? held : sum(x, y, sum(x, y, held));
       ASSERT_EQ(out[static_cast<std::size_t>(lane * kColumns + c)], want) << r << ", " << c;
     }
   }
@@ -248,6 +257,19 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
   }
   check({.types = Case().types | 1u << 13}, seed++);  // -A, then -B
   check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .types = f32_sums | 1u << 14}, seed++);
+}
+
+TEST(TensorCore, LanesThatAreDisabledKeepWhatTheyHold) {
+  const std::array<u32, 4> some = {0x80000001, 0, 0xffffffff, 0x0000fff0};
+  check({.start = "0x40490fdb", .disabled = some}, 300);
+  check({.rows = 64, .start = "0x40490fdb", .disabled = some}, 301);
+  check({.a = FormatId::f16,
+         .b = FormatId::f16,
+         .d = FormatId::f16,
+         .types = 0,
+         .start = "0x3c00",
+         .disabled = some},
+        302);
 }
 
 TEST(TensorCore, ReadsTilesAlongMAndN) {
@@ -502,6 +524,11 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
         "mxf8f6f4.block_scale.block16"})
     EXPECT_THAT(scaled(kind), HasSubstr("there are no such scales of this kind")) << kind;
   EXPECT_THAT(scaled("mxf4"), HasSubstr("unsupported"));
+  EXPECT_THAT(refusal("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, "
+                      "{%r3, %r4}, %p1;"),
+              HasSubstr("disable-output-lane has 2 registers, not 4"));
+  EXPECT_THAT(refusal("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1, 3;"),
+              HasSubstr("scale-input-d"));
   EXPECT_THAT(refusal("tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %d1, %d2, [%r3], %r2, %p1;"),
               HasSubstr("unsupported"));
   EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120),
