@@ -99,8 +99,8 @@ void release(Warp& warp, const Inst& inst, u32 mask) {
   }
   for (const TensorProduct& product : cta.tensor_products().pending()) {
     if (!product.writes(static_cast<int>(address), columns)) continue;
-    return warp.fail(FindingKind::missing_wait, inst, 0, [] {
-      return std::string("frees tensor memory that a product is still to write");
+    return warp.fail(FindingKind::missing_wait, inst, 0, [&] {
+      return fmt::format("frees tensor memory that a {} is still to write", product.what());
     });
   }
 }
@@ -128,9 +128,9 @@ void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
     if (!product.writes(column, columns)) continue;
     warp.report(FindingKind::missing_wait, inst, 0, [&] {
       return fmt::format(
-          "accesses columns of tensor memory that a product of warp {} lane {} is "
+          "accesses columns of tensor memory that a {} of warp {} lane {} is "
           "still to write; it is complete when the phase of its commit's mbarrier is",
-          product.warp, product.lane);
+          product.what(), product.warp, product.lane);
     });
     return;
   }
@@ -341,6 +341,34 @@ const ScaledMma* scaled_plan(WorkerState& worker, const MmaPlan* plan) {
 // 32 rows to a column.
 int scale_columns(int rows) { return (rows + 31) / 32; }
 
+// Of what is issued: `what` are these columns.
+bool require_columns(Warp& warp, const Inst& inst, int lane, const char* what, int column,
+                     int columns) {
+  if (warp.cta().tensor_memory().is_allocated(column, columns)) return true;
+  warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
+    return fmt::format("columns {} to {} of tensor memory, for {}, are not all allocated", column,
+                       column + columns - 1, what);
+  });
+  return false;
+}
+
+// Stores that are not waited for may come behind the product.
+void require_stored(Warp& warp, const Inst& inst, int lane, int column, int columns) {
+  TensorMemory& memory = warp.cta().tensor_memory();
+  for (int at = column; at < column + columns; ++at) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      if (memory.stored(quarter, at) == 0) continue;
+      warp.report(FindingKind::missing_wait, inst, lane, [&] {
+        return fmt::format(
+            "uses column {} of tensor memory, which a tcgen05.st is still to write; "
+            "tcgen05.wait::st is missing",
+            at);
+      });
+      return;
+    }
+  }
+}
+
 void issue_one(Warp& warp, const Inst& inst, int lane) {
   const auto kind = static_cast<ProductKind>(inst.flags & kKindMask);
   const u32 descriptor = lanes<u32>(warp, inst.d)[lane];
@@ -371,16 +399,7 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.upper = static_cast<int>(place >> 16 & 0xffff);
   if (op.upper != 0 && !(op.m == 64 && op.upper == 16))
     return fail(warp, inst, lane, fmt::format("D of {} rows begins in lane {}", op.m, op.upper));
-  TensorMemory& memory = cta.tensor_memory();
-  const auto require_columns = [&](const char* what, int column, int columns) {
-    if (memory.is_allocated(column, columns)) return true;
-    warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
-      return fmt::format("columns {} to {} of tensor memory, for {}, are not all allocated", column,
-                         column + columns - 1, what);
-    });
-    return false;
-  };
-  if (!require_columns("D", op.d, op.n)) return;
+  if (!require_columns(warp, inst, lane, "D", op.d, op.n)) return;
   if (scaled) {
     op.scaled = scaled_plan(cta.worker(), op.plan);
     op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane]),
@@ -395,8 +414,10 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
                       "the word of a step of k",
                       of.column, of.byte));
     }
-    if (!require_columns("the scales of A", op.scales_a.column, scale_columns(op.m)) ||
-        !require_columns("the scales of B", op.scales_b.column, scale_columns(op.n)))
+    if (!require_columns(warp, inst, lane, "the scales of A", op.scales_a.column,
+                         scale_columns(op.m)) ||
+        !require_columns(warp, inst, lane, "the scales of B", op.scales_b.column,
+                         scale_columns(op.n)))
       return;
   }
   if ((inst.flags & kDisablesLanes) != 0) {
@@ -412,7 +433,7 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
     if (!check_descriptor(warp, inst, lane, op.a)) return;
   } else if (op.m != 128 || op.a >> 16 != 0) {
     return fail(warp, inst, lane, "A in tensor memory is emulated for 128 rows from lane 0 on");
-  } else if (!require_columns("A", a_column, 8)) {
+  } else if (!require_columns(warp, inst, lane, "A", a_column, 8)) {
     return;
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
@@ -426,30 +447,37 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
                                            : 0x88888888u;
   op.flip_a = (descriptor >> 13 & 1) != 0 ? signs : 0;
   op.flip_b = (descriptor >> 14 & 1) != 0 ? signs : 0;
-  // Stores that are not waited for may come behind the product.
-  const auto require_stored = [&](int column, int columns) {
-    for (int at = column; at < column + columns; ++at) {
-      for (int quarter = 0; quarter < 4; ++quarter) {
-        if (memory.stored(quarter, at) == 0) continue;
-        warp.report(FindingKind::missing_wait, inst, lane, [&] {
-          return fmt::format(
-              "uses column {} of tensor memory, which a tcgen05.st is still to write; "
-              "tcgen05.wait::st is missing",
-              at);
-        });
-        return;
-      }
-    }
-  };
-  require_stored(op.d, op.n);
+  require_stored(warp, inst, lane, op.d, op.n);
   if (scaled) {
-    require_stored(op.scales_a.column, scale_columns(op.m));
-    require_stored(op.scales_b.column, scale_columns(op.n));
+    require_stored(warp, inst, lane, op.scales_a.column, scale_columns(op.m));
+    require_stored(warp, inst, lane, op.scales_b.column, scale_columns(op.n));
   }
-  if (op.a_in_tensor_memory) require_stored(a_column, 8);
+  if (op.a_in_tensor_memory) require_stored(warp, inst, lane, a_column, 8);
   if (warp.counts_traffic())
     count_products(warp, inst, static_cast<u64>(op.m * op.n * types->shape.k));
   cta.tensor_products().add(op);
+}
+
+void copy(Warp& warp, const Inst& inst, u32 mask) {
+  constexpr int kWords = 4;
+  for (u32 left = mask; left != 0 && !warp.cta().stopping(); left &= left - 1) {
+    TensorProduct op;
+    op.at = &inst;
+    op.warp = warp.index();
+    op.lane = std::countr_zero(left);
+    op.copies = true;
+    op.n = kWords;
+    const u64 place = address_of(warp, inst, op.lane);
+    op.d = static_cast<int>(place & 0xffff);
+    op.b = lanes<u64>(warp, inst.b)[op.lane];
+    if (place >> 16 != 0)
+      return fail(warp, inst, op.lane, "a copy to every quarter does not begin in lane 0");
+    if (!require_columns(warp, inst, op.lane, "a copy", op.d, op.n) ||
+        !check_descriptor(warp, inst, op.lane, op.b))
+      return;
+    require_stored(warp, inst, op.lane, op.d, op.n);
+    warp.cta().tensor_products().add(op);
+  }
 }
 
 void issue(Warp& warp, const Inst& inst, u32 mask) {
@@ -592,14 +620,23 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   if (modifiers.take("ld")) return decode_access(decoder, instruction, modifiers, true, out);
   if (modifiers.take("st")) return decode_access(decoder, instruction, modifiers, false, out);
 
-  enum { kAlloc, kDealloc, kPermit, kMma, kCommit };
+  enum { kAlloc, kDealloc, kPermit, kMma, kCommit, kCopy };
 
   const int which =
-      modifiers.take_one_of("alloc", "dealloc", "relinquish_alloc_permit", "mma", "commit");
+      modifiers.take_one_of("alloc", "dealloc", "relinquish_alloc_permit", "mma", "commit", "cp");
   if (which < 0) return;
   if (!modifiers.take("cta_group::1")) return decoder.refuse("only .cta_group::1 is emulated");
   if (which == kMma) return decode_product(decoder, instruction, modifiers, out);
   const std::vector<Operand>& operands = instruction.operands;
+  if (which == kCopy) {
+    if (!modifiers.take("32x128b") || !modifiers.take("warpx4"))
+      return decoder.refuse("only the copy 32x128b.warpx4 is emulated");
+    if (!decoder.require_operands(instruction, 2, 2)) return;
+    decoder.address(operands[0], Space::generic, out);
+    out.b = decoder.source(operands[1], 64);
+    out.execute = copy;
+    return;
+  }
   if (which == kCommit) {
     if (!modifiers.take("mbarrier::arrive::one")) return;
     const bool shared = modifiers.take("shared::cluster");

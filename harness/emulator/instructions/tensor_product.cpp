@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A tcgen05.mma, once somebody waits for it: D = A . B + D, in pieces of m16n8 whose fragments are
-// those of mma.sync. A tile is read into registers of fragments, each eight rows of 16 bytes of k.
-// Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the lower or the upper half of each
-// quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F).
+// A tcgen05.mma or tcgen05.cp, once somebody waits for it. A product is D = A . B + D, in pieces of
+// m16n8 whose fragments are those of mma.sync. A tile is read into registers of fragments, each
+// eight rows of 16 bytes of k. Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the
+// lower or the upper half of each quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F).
 //
 // Scales of blocks of k (section 9.7.16.10.7): those of row r of A, or column r of B, lie in column
 // r / 32 from the given one on, in lane r % 32 of every quarter: the quarter of D's row is read. A
@@ -175,11 +175,27 @@ void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top,
   }
 }
 
+void perform_copy(Warp& warp, const TensorProduct& op) {
+  TensorMemory& memory = warp.cta().tensor_memory();
+  const MatrixTile tile(op.b, swizzle_of(op.b), false);
+  for (int row = 0; row < 32; ++row) {
+    const std::byte* const chunk = read_chunk(warp, op, tile.address(row, 0));
+    if (chunk == nullptr) return;
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      for (int i = 0; i < op.n; ++i) {
+        std::memcpy(&memory.word(32 * quarter + row, op.d + i), chunk + 4 * i, 4);
+        memory.written(quarter, op.d + i) |= u32{1} << row;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void perform(Cta& cta, const TensorProduct& op) {
   if (cta.stopping()) return;
   Warp& warp = *cta.warps()[static_cast<std::size_t>(op.warp)];
+  if (op.copies) return perform_copy(warp, op);
   TensorMemory& memory = cta.tensor_memory();
   const MmaKind& kind = op.plan->kind();
   // Of FP4, which lies along k alone, two elements.

@@ -165,9 +165,9 @@ Progress Cta::run() {
 void Cta::report_unfinished_tensor_work() {
   for (const TensorProduct& product : tensor_products_.pending()) {
     warps_[static_cast<std::size_t>(product.warp)]->report(
-        FindingKind::missing_wait, *product.at, product.lane, [] {
-          return std::string(
-              "the CTA ends, and no thread has waited at an mbarrier for this product");
+        FindingKind::missing_wait, *product.at, product.lane, [&] {
+          return fmt::format("the CTA ends, and no thread has waited at an mbarrier for this {}",
+                             product.what());
         });
   }
   const int columns = tensor_memory_.allocated();

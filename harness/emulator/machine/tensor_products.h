@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <string_view>
 
 namespace plumbline {
 class MmaPlan;
@@ -24,6 +25,9 @@ struct TensorProduct {
   int warp = 0, lane = 0;
   const MmaPlan* plan = nullptr;  // of a piece of m16n8
   int m = 0, n = 0;
+  // A tcgen05.cp instead: 32 rows of 16 bytes of shared memory (`b`) to every quarter of four
+  // columns (n) of D.
+  bool copies = false;
   bool adds = true;  // to what D holds, else to zero
   bool a_in_tensor_memory = false;
   std::uint64_t a = 0, b = 0;  // descriptors of shared memory, or A's address
@@ -43,6 +47,8 @@ struct TensorProduct {
 
   const ScaledMma* scaled = nullptr;  // instead of the plan; null: there are none
   Scales scales_a{}, scales_b{};
+
+  std::string_view what() const { return copies ? "copy" : "product"; }
 
   // Whether D has any of the columns.
   bool writes(int column, int columns) const { return column < d + n && d < column + columns; }
@@ -83,7 +89,7 @@ struct TensorCommit {
   std::uint64_t end = 0;  // TensorProducts::issued() then
 };
 
-// D is computed.
+// D is computed, or copied.
 void perform(Cta& cta, const TensorProduct& product);
 
 }  // namespace plumbline::emulator

@@ -20,9 +20,10 @@ using u64 = std::uint64_t;
 using enum FormatId;
 using ::testing::HasSubstr;
 
-constexpr u64 kShared = 1024;  // the address of the first byte
-constexpr int kColumns = 16;   // of D
-constexpr int kRows = 49152;   // where the image has the rows of an A in tensor memory
+constexpr u64 kShared = 1024;             // the address of the first byte
+constexpr int kColumns = 16;              // of D
+constexpr int kRows = 49152;              // where the image has the rows of an A in tensor memory
+constexpr u64 kScales = kShared + 57344;  // the address of scales that are copied
 
 struct Case {
   std::string_view kind = "f16";
@@ -97,6 +98,12 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
                               "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8+16], {{l0, l1, l2, l3, "
                               "l4, l5, l6, l7}}; add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20;",
                               kRows, kRows + 16));
+  replace("COPY_SCALES",
+          fmt::format("add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20; mov.u64 %d7, {}; mov.u64 "
+                      "%d8, {}; @%p2 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r15], %d7; @%p2 "
+                      "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r16], %d8;",
+                      Tile{16, 32, 1, 16, true}.descriptor(kScales),
+                      Tile{16, 32, 1, 16, true}.descriptor(kScales + 512)));
   // Columns 0 to 15 once more, threads 16 to 31 eight further on: rows 0 to 15 of 16 columns.
   replace("LOW",
           "tcgen05.ld.sync.aligned.16x32bx2.x8.b32 {l0, l1, l2, l3, l4, l5, l6, l7}, [%r8], 8;");
@@ -313,6 +320,7 @@ struct ScaledCase {
   int k, blocks;               // of a step of k
   u32 types;                   // of the instruction descriptor
   int a_byte = 0, b_byte = 0;  // where the scales begin in their words
+  bool copied = false;         // by tcgen05.cp
 };
 
 void check_scaled(const ScaledCase& one, u64 seed) {
@@ -350,14 +358,18 @@ void check_scaled(const ScaledCase& one, u64 seed) {
                 << (8 * i);
       for (int quarter = 0; quarter < 4; ++quarter)
         std::memcpy(&image[word_at(32 * quarter + lane, column)], &word, 4);
+      const u64 copied = kScales - kShared + static_cast<u64>(16 * lane + 4 * (column % 4)) +
+                         (column < 4 ? 0 : 512);
+      std::memcpy(&image[copied], &word, 4);
     }
   }
   const u32 descriptor = one.types | static_cast<u32>(one.b_byte) << 4 |
                          static_cast<u32>(kColumns / 8) << 17 | 8u << 24 |
                          static_cast<u32>(one.a_byte) << 29;
   const KernelRun done =
-      run("ALLOC FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
-          "READY OUT FREE",
+      run(std::string(one.copied ? "ALLOC FILL STORED bar.sync 0; COPY_SCALES"
+                                 : "ALLOC FILL ROWS STORED bar.sync 0;") +
+              " MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD READY OUT FREE",
           left.descriptor(kShared), right.descriptor(kB), descriptor, one.kind, image);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
   const NodeModel node = *scaled_node_model(100, Instruction::tcgen05, one.k);
@@ -413,6 +425,30 @@ TEST(TensorCore, AppliesBlockScales) {
                seed++);
   check_scaled({"mxf4nvf4.block_scale.scale_vec::2X", e2m1, e2m1, ue8m0, 64, 2, powers | fp4, 0, 2},
                seed++);
+}
+
+TEST(TensorCore, CopiesScalesToEveryQuarter) {
+  const u32 powers = 1u << 23, fp4 = 1u << 7 | 1u << 10;
+  check_scaled({.kind = "mxf8f6f4.block_scale.block32",
+                .a = e4m3,
+                .b = e4m3,
+                .scale = ue8m0,
+                .k = 32,
+                .blocks = 1,
+                .types = powers,
+                .a_byte = 1,
+                .b_byte = 3,
+                .copied = true},
+               400);
+  check_scaled({.kind = "mxf4nvf4.block_scale.block16",
+                .a = e2m1,
+                .b = e2m1,
+                .scale = e4m3,
+                .k = 64,
+                .blocks = 4,
+                .types = fp4,
+                .copied = true},
+               401);
 }
 
 // A register of thread t, number i, holds 16 t + i: one of a half of a warp is a row of 16.
@@ -486,6 +522,13 @@ TEST(TensorCore, FindsWhatIsMissing) {
               HasSubstr("FP4 along m or n"));
   EXPECT_THAT(with_scales("add.u32 %r15, %r7, 16; add.u32 %r16, %r7, 20; MMA", fp4 & ~(1u << 23)),
               HasSubstr("has types or a shape"));
+  EXPECT_THAT(found("ALLOC COPY_SCALES FREE"),
+              HasSubstr("frees tensor memory that a copy is still to write"));
+  EXPECT_THAT(found("ALLOC COPY_SCALES"), HasSubstr("waited at an mbarrier for this copy"));
+  EXPECT_THAT(found("ALLOC FILL add.u32 %r7, %r7, 224; COPY_SCALES"),
+              HasSubstr("for a copy, are not all allocated"));
+  EXPECT_THAT(found("ALLOC add.u32 %r7, %r7, 0x200000; COPY_SCALES"),
+              HasSubstr("does not begin in lane 0"));
   EXPECT_THAT(found("ALLOC add.u32 %r7, %r7, 24; MMA"),
               HasSubstr("columns 24 to 39 of tensor memory, for D, are not all allocated"));
   EXPECT_THAT(found("ALLOC"), HasSubstr("ends with 32 columns of tensor memory allocated"));
@@ -529,6 +572,8 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
               HasSubstr("disable-output-lane has 2 registers, not 4"));
   EXPECT_THAT(refusal("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1, 3;"),
               HasSubstr("scale-input-d"));
+  EXPECT_THAT(refusal("tcgen05.cp.cta_group::1.128x256b [%r1], %d1;"),
+              HasSubstr("only the copy 32x128b.warpx4"));
   EXPECT_THAT(refusal("tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %d1, %d2, [%r3], %r2, %p1;"),
               HasSubstr("unsupported"));
   EXPECT_THAT(refusal("tcgen05.fence::after_thread_sync;", 120),
