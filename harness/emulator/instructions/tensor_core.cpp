@@ -37,8 +37,14 @@ constexpr u32 kDisablesLanes = 64;
 
 constexpr bool has_scales(ProductKind kind) { return kind >= ProductKind::mxf8f6f4; }
 
-// Of ld and st: 16x32bx2, whose second half begins so many columns further on (Inst::c).
-constexpr u32 kHalves = 1;
+// Of ld and st: the shape. The second half of 16x32bx2 begins so many columns further on (Inst::c).
+enum class AccessShape : u32 { rows32x32, halves16x32, rows16x64, rows16x128, rows16x256 };
+constexpr u32 kShapeMask = 7;
+
+AccessShape shape_of(const Inst& inst) { return static_cast<AccessShape>(inst.flags & kShapeMask); }
+
+// Registers for one repetition, and columns that they hold together.
+constexpr int kRegisters[] = {1, 1, 1, 2, 4}, kColumns[] = {1, 1, 2, 4, 8};
 // Of commit and alloc: the address is a generic one.
 constexpr u32 kGeneric = 1;
 
@@ -111,15 +117,27 @@ void give_up_permit(Warp& warp, const Inst& inst, u32 mask) {
 
 // --- ld, st and their waits ---
 
-// What one register of an access moves for threads side by side: a column of as many rows of the
-// warp's quarter.
+// What one register of an access moves to or from a column: as many rows of the warp's quarter, of
+// threads side by side or, where four threads have a row, of every fourth thread.
 struct Piece {
   int column, first_row, first_thread, count;
+  bool every_fourth = false;
 
   u32 rows() const { return (count == 32 ? kFullMask : (u32{1} << count) - 1) << first_row; }
 
+  // Of the piece's row number i. Rows 8 to 15 are those of the next thread.
+  int thread(int i) const { return first_thread + (every_fourth ? 4 * (i % 8) + i / 8 : i); }
+
   // Of a mask of rows the first one's thread.
-  int thread_of(u32 mask) const { return std::countr_zero(mask) - first_row + first_thread; }
+  int thread_of(u32 mask) const { return thread(std::countr_zero(mask) - first_row); }
+
+  void move(const u32* of_threads, u32* of_rows) const {
+    for (int i = 0; i < count; ++i) of_rows[first_row + i] = of_threads[thread(i)];
+  }
+
+  void move_back(const u32* of_rows, u32* of_threads) const {
+    for (int i = 0; i < count; ++i) of_threads[thread(i)] = of_rows[first_row + i];
+  }
 };
 
 // A product that is in flight has some of the columns: a finding.
@@ -141,8 +159,7 @@ struct Place {
   int column, row;  // of the quarter
 };
 
-// Nothing after a finding. Of 32x32b thread t has row t. Of 16x32bx2 it has row t % 16 from the
-// address on, and the upper half of the threads has other columns, `split` further on.
+// Nothing after a finding. Shapes of 16 rows begin in either half of the quarter.
 std::optional<Place> place_of(Warp& warp, const Inst& inst) {
   const u64 address = address_of(warp, inst, 0);
   for (int lane = 1; lane < kLanes; ++lane) {
@@ -150,12 +167,15 @@ std::optional<Place> place_of(Warp& warp, const Inst& inst) {
     fail(warp, inst, lane, "the address of tensor memory differs between the lanes of a warp");
     return std::nullopt;
   }
-  const bool halves = (inst.flags & kHalves) != 0;
-  const int columns = static_cast<int>(inst.e), split = static_cast<int>(inst.c);
+  const auto shape = static_cast<std::size_t>(shape_of(inst));
+  const bool halves = shape_of(inst) == AccessShape::halves16x32;
+  const bool sixteen = shape_of(inst) != AccessShape::rows32x32;
+  const int columns = static_cast<int>(inst.e) / kRegisters[shape] * kColumns[shape],
+            split = static_cast<int>(inst.c);
   const auto row = static_cast<int>(address >> 16 & 0xffff);
   const auto column = static_cast<int>(address & 0xffff);
   const int first = TensorMemory::kQuarter * (warp.index() % 4);
-  if (row != first && !(halves && row == first + 16)) {
+  if (row != first && !(sixteen && row == first + 16)) {
     fail(warp, inst, 0,
          fmt::format("accesses tensor memory from lane {} on; warp {} reaches lanes {} to {}", row,
                      warp.index(), first, first + 31));
@@ -176,16 +196,38 @@ std::optional<Place> place_of(Warp& warp, const Inst& inst) {
   return Place{column, row - first};
 }
 
-// Calls visit(piece, register) for every register of the access.
+// Calls visit(piece, register) for every register of the access and column that it has. Thread t has
+// (PTX ISA 9.0 section 9.7.16.2.3) of
+//   32x32b     row t
+//   16x32bx2   row t % 16; the upper half of the threads `split` columns further on
+//   16x64b     row t / 4 + 8 (t % 2), column (t / 2) % 2 of two
+//   16x128b    rows t / 4 and t / 4 + 8, column t % 4 of four
+//   16x256b    the same rows, columns 2 (t % 4) and the next of eight
 template <typename Visit>
 void each_piece(const Inst& inst, const Place& place, Visit&& visit) {
+  const auto shape = static_cast<std::size_t>(shape_of(inst));
+  const int registers = kRegisters[shape], columns = kColumns[shape];
   for (int i = 0; i < static_cast<int>(inst.e); ++i) {
-    const int column = place.column + i;
-    if ((inst.flags & kHalves) == 0) {
-      visit(Piece{column, 0, 0, 32}, inst.list[i]);
-    } else {
-      visit(Piece{column, place.row, 0, 16}, inst.list[i]);
-      visit(Piece{column + static_cast<int>(inst.c), place.row, 16, 16}, inst.list[i]);
+    const int first = place.column + i / registers * columns, own = i % registers;
+    const Slot slot = inst.list[i];
+    switch (shape_of(inst)) {
+      case AccessShape::rows32x32:
+        visit(Piece{first, 0, 0, 32}, slot);
+        break;
+      case AccessShape::halves16x32:
+        visit(Piece{first, place.row, 0, 16}, slot);
+        visit(Piece{first + static_cast<int>(inst.c), place.row, 16, 16}, slot);
+        break;
+      case AccessShape::rows16x64:
+        for (int c = 0; c < 2; ++c) visit(Piece{first + c, place.row, 2 * c, 16, true}, slot);
+        break;
+      case AccessShape::rows16x128:
+        for (int c = 0; c < 4; ++c) visit(Piece{first + c, place.row + 8 * own, c, 8, true}, slot);
+        break;
+      case AccessShape::rows16x256:
+        for (int c = 0; c < 4; ++c)
+          visit(Piece{first + 2 * c + own % 2, place.row + own / 2 * 8, c, 8, true}, slot);
+        break;
     }
   }
 }
@@ -211,9 +253,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
         return fmt::format("reads column {} of tensor memory, which nothing wrote", piece.column);
       });
     }
-    std::memcpy(reinterpret_cast<u32*>(warp.slot(slot)) + piece.first_thread,
-                memory.quarter(quarter, piece.column) + piece.first_row,
-                sizeof(u32) * static_cast<std::size_t>(piece.count));
+    piece.move_back(memory.quarter(quarter, piece.column), reinterpret_cast<u32*>(warp.slot(slot)));
   });
 }
 
@@ -225,9 +265,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     TensorStore& one = warp.tensor_accesses().stores.emplace_back();
     one.column = piece.column;
     one.rows = piece.rows();
-    std::memcpy(one.value.lane + piece.first_row,
-                reinterpret_cast<u32*>(warp.slot(slot)) + piece.first_thread,
-                sizeof(u32) * static_cast<std::size_t>(piece.count));
+    piece.move(reinterpret_cast<const u32*>(warp.slot(slot)), one.value.lane);
     warp.cta().tensor_memory().stored(warp.index() % 4, one.column) |= one.rows;
   });
 }
@@ -503,29 +541,34 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
 void decode_access(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                    bool loads, Inst& out) {
   if (!modifiers.take("sync") || !modifiers.take("aligned")) return;
-  const int shape = modifiers.take_one_of("32x32b", "16x32bx2");
-  if (shape < 0) return decoder.refuse("only the shapes 32x32b and 16x32bx2 are emulated");
-  const std::size_t operands = shape == 0 ? 2 : 3;
+  const int which_shape =
+      modifiers.take_one_of("32x32b", "16x32bx2", "16x64b", "16x128b", "16x256b");
+  if (which_shape < 0) return;
+  const auto shape = static_cast<std::size_t>(which_shape);
+  const bool halves = static_cast<AccessShape>(shape) == AccessShape::halves16x32;
+  const std::size_t operands = halves ? 3 : 2;
   const int which = modifiers.take_one_of("x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128");
   if (which < 0 || modifiers.take_type() != Type::b32 ||
       !decoder.require_operands(instruction, operands, operands))
     return;
   const std::span<const Operand> registers =
       decoder.elements(loads ? instruction.operands[0] : instruction.operands.back());
-  if (registers.size() != std::size_t{1} << which)
-    return decoder.refuse(fmt::format("it has {} registers, not {}", registers.size(), 1 << which));
+  const int wanted = kRegisters[shape] << which;
+  if (wanted > 128) return decoder.refuse("an access has at most 128 registers");
+  if (std::ssize(registers) != wanted)
+    return decoder.refuse(fmt::format("it has {} registers, not {}", registers.size(), wanted));
   std::vector<Slot> list;
   for (const Operand& one : registers)
     list.push_back(loads ? decoder.destination(one, 32) : decoder.source(one, 32));
   out.list = decoder.keep(list);
   out.e = static_cast<Slot>(list.size());
   decoder.address(instruction.operands[loads ? 1 : 0], Space::generic, out);
-  if (shape == 1) {
+  out.flags |= static_cast<u32>(shape);
+  if (halves) {
     const Operand& split = instruction.operands[loads ? 2 : 1];
     if (split.kind != OperandKind::immediate || split.value >= TensorMemory::kColumns)
       return decoder.refuse("the columns between its halves have to be a constant below 512");
     out.c = static_cast<Slot>(split.value);
-    out.flags |= kHalves;
   }
   out.execute = loads ? load : store;
 }

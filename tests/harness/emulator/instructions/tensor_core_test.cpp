@@ -484,6 +484,55 @@ std::string found(std::string body) {
                            .outcome);
 }
 
+// The same of the shapes in which four threads share a row: eight registers have 16 columns.
+TEST(TensorCore, FourThreadsShareARow) {
+  struct Shape {
+    std::string_view name;
+    int (*row)(int thread, int i);
+    int (*column)(int thread, int i);
+  };
+
+  const Shape shapes[] = {
+      {"16x64b.x8", [](int t, int) { return t / 4 + 8 * (t % 2); },
+       [](int t, int i) { return 2 * i + t / 2 % 2; }},
+      {"16x128b.x4", [](int t, int i) { return t / 4 + 8 * (i % 2); },
+       [](int t, int i) { return 4 * (i / 2) + t % 4; }},
+      {"16x256b.x2", [](int t, int i) { return t / 4 + 8 * (i / 2 % 2); },
+       [](int t, int i) { return 8 * (i / 4) + 2 * (t % 4) + i % 2; }},
+  };
+  std::string numbers;
+  for (int i = 0; i < kColumns; ++i) numbers += fmt::format("mad.lo.u32 l{}, %r0, 16, {};\n", i, i);
+  const std::string list = "{l0, l1, l2, l3, l4, l5, l6, l7}";
+  for (const Shape& shape : shapes) {
+    for (const int upper : {0, 16}) {
+      const auto values = [&](const std::string& body) {
+        const KernelRun done =
+            run("ALLOC " + numbers + fmt::format("add.u32 %r14, %r8, {}; ", upper << 16) +
+                    "FILL STORED " + body + " READY OUT FREE",
+                kShared, 0, 0, "f16", std::vector<std::byte>(65536));
+        EXPECT_EQ(findings_text(done.outcome), "") << shape.name;
+        return done.values<u32>();
+      };
+      const std::vector<u32> loaded =
+          values(fmt::format("tcgen05.ld.sync.aligned.{}.b32 {}, [%r14];", shape.name, list));
+      const std::vector<u32> stored = values(
+          fmt::format("tcgen05.st.sync.aligned.{}.b32 [%r14], {}; STORED LOAD", shape.name, list));
+      for (int thread = 0; thread < 128; ++thread) {
+        for (int i = 0; i < 8; ++i) {
+          const int row = thread / 32 * 32 + upper + shape.row(thread % 32, i),
+                    column = shape.column(thread % 32, i);
+          ASSERT_EQ(loaded[static_cast<std::size_t>(thread * kColumns + i)],
+                    static_cast<u32>(16 * row + column))
+              << shape.name << " " << thread << ", " << i;
+          ASSERT_EQ(stored[static_cast<std::size_t>(row * kColumns + column)],
+                    static_cast<u32>(16 * thread + i))
+              << shape.name << " " << thread << ", " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(TensorCore, FindsWhatIsMissing) {
   EXPECT_EQ(found("ALLOC MMA COMMIT WAIT LOAD READY OUT FREE"), "");
   EXPECT_THAT(found("ALLOC MMA LOAD READY OUT"),
@@ -554,7 +603,10 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
   };
   EXPECT_THAT(refusal("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;"),
               HasSubstr("only .cta_group::1"));
-  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r1}, [%r2];"), HasSubstr("32x32b"));
+  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%r1}, [%r2];"),
+              HasSubstr("1 registers, not 4"));
+  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r2];"),
+              HasSubstr("at most 128 registers"));
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1}, [%r2];"),
               HasSubstr("1 registers, not 2"));
   const auto scaled = [&](std::string_view kind) {
