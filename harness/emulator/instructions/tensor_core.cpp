@@ -196,8 +196,8 @@ std::optional<Place> place_of(Warp& warp, const Inst& inst) {
   return Place{column, row - first};
 }
 
-// Calls visit(piece, register) for every register of the access and column that it has. Thread t has
-// (PTX ISA 9.0 section 9.7.16.2.3) of
+// Calls visit(piece, register) for every register of the access and column that it has. Thread t
+// has (PTX ISA 9.0 section 9.7.16.2.3) of
 //   32x32b     row t
 //   16x32bx2   row t % 16; the upper half of the threads `split` columns further on
 //   16x64b     row t / 4 + 8 (t % 2), column (t / 2) % 2 of two
