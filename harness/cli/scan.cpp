@@ -193,6 +193,7 @@ nlohmann::ordered_json result_json(const ScanResult& result, const Target& targe
   }
   json["errors"] = nlohmann::ordered_json::array();
   for (const LargestError& error : tally.errors()) {
+    if (error.inputs == 0) continue;
     json["errors"].push_back({{"measure", name(error.limit->measure)},
                               {"largest", error.error},
                               {"at", operands_text(instruction, error.at)},

@@ -275,8 +275,9 @@ void perf_flags(FlagTargets to) {
 
 void scan_flags(FlagTargets to) {
   add(to, kChoosing, "--sample", to.arguments.sample, "N",
-      "so many of each instruction's inputs, spread over them (default: all, but of division)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+      "so many of each instruction's inputs, both ends of every binade first, at least 1024 "
+      "(default: all, but of division)")
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 40));
   add_kernel(to);
   add_on(to, "auto (GPU if present), emulator, gpu, both (one after the other)");
   add_sm(to, "emulate this chip (default: sm_90, or the first that has the instruction)");

@@ -131,18 +131,20 @@ ScanReal due_real(const ScanInstruction& instruction, double a, double b) {
 
 std::uint64_t due_integer(const ScanInstruction& instruction, std::uint64_t bits) {
   const ScalarType &to = instruction.to, &from = instruction.from;
-  const std::uint64_t mask = (std::uint64_t{1} << to.integer_bits) - 1;
   const std::int64_t least = least_integer(to), largest = largest_integer(to);
   std::int64_t due;
   if (from.is_integer()) {
     due = integer_value(from, bits);
-    if (!instruction.keeps_low_bits) due = std::clamp(due, least, largest);
+    due = instruction.keeps_low_bits ? integer_value(to, static_cast<std::uint64_t>(due))
+                                     : std::clamp(due, least, largest);
   } else {
     const double value = operand_value(instruction, bits);
     const double whole = std::isnan(value) ? 0 : to_integral(value, instruction.rounding);
     due = static_cast<std::int64_t>(
         std::clamp(whole, static_cast<double>(least), static_cast<double>(largest)));
   }
+  // Registers of 16 bits hold what has 16; all others are of 32.
+  const std::uint64_t mask = to.integer_bits == 16 ? 0xffff : 0xffffffff;
   return static_cast<std::uint64_t>(due) & mask;
 }
 

@@ -23,7 +23,7 @@ double due_value(const ScanInstruction& instruction, double a, double b);
 // The same of a function, for finite numbers that are not 0, by MPFR.
 ScanReal due_real(const ScanInstruction& instruction, double a, double b);
 
-// The code of an integer result, of one element.
+// What a register holds of an integer result: of 8 bits extended to 32.
 std::uint64_t due_integer(const ScanInstruction& instruction, std::uint64_t bits);
 
 // Magnitudes that round to the code of a float. An end belongs to them or not.

@@ -183,13 +183,35 @@ class Words {
   std::size_t next_ = 0;
 };
 
-void take_rounding(Words& words, ScanInstruction& out) {
+bool take_rounding(Words& words, ScanInstruction& out) {
   for (const RoundingWord& one : kRoundings) {
     if (!words.take(one.word)) continue;
     out.rounding = one.rounding;
     out.to_integral = one.to_integral;
-    return;
+    return true;
   }
+  return false;
+}
+
+// What is wrong with the rounding, as ptxas sees it; empty where nothing is.
+std::string_view bad_rounding(const ScanInstruction& one, bool given) {
+  if (one.function != ScanFunction::identity)
+    return given || one.approximate ? "" : "it says neither how it rounds nor .approx";
+  const bool from_float = !one.from.is_integer(), to_float = !one.to.is_integer();
+  if (!to_float && from_float)
+    return given && one.to_integral ? "" : "it rounds to an integer: .rni, .rzi, .rmi or .rpi";
+  if (!to_float) return given ? "integers are not rounded" : "";
+  if (!from_float)
+    return given && !one.to_integral ? "" : "an integer is rounded by .rn, .rz, .rm or .rp";
+  const bool pairs = one.to.elements == 2;
+  const int to_bits = one.to.element_bits(), from_bits = one.from.element_bits();
+  if (to_bits > from_bits && !pairs) return given ? "nothing is lost that could be rounded" : "";
+  if (one.to.format == one.from.format)
+    return !given || one.to_integral ? "" : "a format becomes itself by .rni, .rzi, .rmi or .rpi";
+  if (!given || one.to_integral) return "it does not say how it rounds";
+  if (one.rounding == Rounding::nearest_away && one.to.format != FormatId::tf32)
+    return ".rna is of tf32 alone";
+  return "";
 }
 
 }  // namespace
@@ -206,7 +228,11 @@ int ScanInstruction::sources() const {
 
 bool is_scalar_function(std::string_view spelling) {
   const std::string_view opcode = spelling.substr(0, spelling.find('.'));
-  return std::ranges::any_of(kFunctions, [&](const auto& one) { return one.first == opcode; });
+  const std::string_view type = spelling.substr(spelling.rfind('.') + 1);
+  // Division is one of integers, too.
+  const bool of_floats = opcode == "cvt" || type.find('f') != std::string_view::npos;
+  return of_floats &&
+         std::ranges::any_of(kFunctions, [&](const auto& one) { return one.first == opcode; });
 }
 
 Result<ScanInstruction> parse_scan_instruction(std::string_view spelling) {
@@ -222,11 +248,16 @@ Result<ScanInstruction> parse_scan_instruction(std::string_view spelling) {
   const bool converts = out.function == ScanFunction::identity;
   out.full = out.function == ScanFunction::div && words.take("full");
   out.approximate = out.full || (!converts && words.take("approx"));
-  if (!out.approximate) take_rounding(words, out);
-  out.ftz = words.take("ftz");
-  out.sat = words.take("sat");
-  out.satfinite = words.take("satfinite");
-  out.relu = words.take("relu");
+  const bool rounds = !out.approximate && take_rounding(words, out);
+  for (bool any = true; any;) {
+    any = false;
+    for (const auto& [word, flag] :
+         {std::pair{"ftz", &out.ftz}, std::pair{"sat", &out.sat},
+          std::pair{"satfinite", &out.satfinite}, std::pair{"relu", &out.relu}}) {
+      if (!words.take(word)) continue;
+      *flag = any = true;
+    }
+  }
   const std::optional<ScalarType> to = words.take_type();
   const std::optional<ScalarType> from = converts && to ? words.take_type() : to;
   if (!to || !from || !words.empty()) {
@@ -240,8 +271,10 @@ Result<ScanInstruction> parse_scan_instruction(std::string_view spelling) {
   out.to = *to;
   out.from = *from;
   if (out.to.elements < out.from.elements) return refusal(spelling, "a pair becomes no scalar");
+  if (!converts && out.to.is_integer()) return refusal(spelling, "it is of integers");
+  if (const std::string_view why = bad_rounding(out, rounds); !why.empty())
+    return refusal(spelling, std::string(why), did_you_mean(spelling, known_scan_instructions()));
   out.keeps_low_bits = out.to.is_integer() && out.from.is_integer() && !out.sat;
-  if (out.to.is_integer() && !out.from.is_integer()) out.to_integral = true;
   return out;
 }
 

@@ -53,7 +53,8 @@ ScanTally::ScanTally(const ScanInstruction& instruction)
 
 void ScanTally::add(std::uint32_t a, std::uint32_t b, std::uint32_t result) {
   const ScalarType &to = instruction_.to, &from = instruction_.from;
-  const int from_bits = from.element_bits(), to_bits = to.element_bits();
+  // Results of 8 bits are extended to their registers.
+  const int from_bits = from.element_bits(), to_bits = to.is_integer() ? 32 : to.element_bits();
   const std::uint64_t from_mask = (std::uint64_t{1} << from_bits) - 1,
                       to_mask = (std::uint64_t{1} << to_bits) - 1;
   if (instruction_.function == ScanFunction::div) {

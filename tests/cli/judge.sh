@@ -7,6 +7,8 @@ program=$1 source=$2
 "$program" judge "$source/tests/cli/judge/silu_and_mul.cu" --task "$source/tests/cli/judge/task.toml" >first.txt 2>&1
 grep -q "bwrap\|no sandbox can be had" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
 cp "$source"/tests/cli/judge/* .
+mkdir tmp
+export TMPDIR=$work/tmp
 
 # submission NAME SED_SCRIPT: the right answer, changed.
 submission() {
@@ -57,8 +59,28 @@ submission renamed 's/silu_and_mul_f32/other/'
 judge 3 "cannot be run" renamed.cu
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry silu_and_mul_bf16() { ret; }\n' >none.ptx
 judge 3 "cannot be run" none.ptx
-[ -z "$(ls /tmp/plumbline-judge-* 2>/dev/null)" ] || { echo "FAILED: work folders are left"; failed=$((failed + 1)); }
+[ -z "$(ls "$TMPDIR")" ] || { echo "FAILED: work folders are left"; failed=$((failed + 1)); }
 
+# What the judge reads and who it belongs to is no business of a submission.
+echo '#include "/dev/stdin"' | cat - silu_and_mul.cu >eater.cu
+read=$(printf 'first\nsecond\n' | { "$program" judge eater.cu --task task.toml >eaten.txt 2>&1; cat; })
+[ "$read" = "$(printf 'first\nsecond\n')" ] || { echo "FAILED: a submission reads the judge's input"; failed=$((failed + 1)); }
+ln -s /proc/self/environ link.ptx
+judge 2 "a regular file" link.ptx
+mkfifo pipe.cu
+judge 2 "a regular file" pipe.cu
+# Instructions that no compiler takes.
+"$program" judge silu_and_mul.cu --task task.toml --no-sandbox >plain.txt || { echo "FAILED: without a sandbox"; failed=$((failed + 1)); }
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry silu_and_mul_{out}() { .reg .f32 %%f<2>; div.f32 %%f0, %%f1, %%f1; ret; }\n' | sed 's/{out}/bf16/' >rounding.ptx
+judge 3 "cannot be run" rounding.ptx
+# Ctrl-C ends all of it at once.
+"$program" judge silu_and_mul.cu --task task.toml --profile deep --for 10m >interrupted.txt 2>&1 &
+pid=$!
+sleep 4
+kill -INT $pid
+begin=$SECONDS
+wait $pid
+[ $? = 130 ] && [ $((SECONDS - begin)) -lt 4 ] || { echo "FAILED: Ctrl-C"; cat interrupted.txt; failed=$((failed + 1)); }
 judge 3 "out of time: the time was over after" silu_and_mul.cu --for 3s --profile default
 
 # The owner's own mistakes.
@@ -67,6 +89,12 @@ expect 2 "none.toml" judge zeros.cu --task none.toml
 expect 2 "a submission is a CUDA source or PTX" judge task.toml --task task.toml
 sed 's/computes.*/computes = "gem"/' task.toml >wrong.toml
 expect 2 "gem" judge zeros.cu --task wrong.toml
+expect 2 "wrong.toml:2" judge zeros.cu --task wrong.toml
+mkdir elsewhere && cp silu_and_mul.op elsewhere
+sed 's,computes.*,computes = "elsewhere/silu_and_mul.op",' task.toml >far.toml
+expect 2 "lies beside its manifest" judge zeros.cu --task far.toml
+sed "s/^source .*/  'source' = 'any name.cu' # whatever/" task.toml >quoted.toml
+expect 0 "conforms" judge silu_and_mul.cu --task quoted.toml
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

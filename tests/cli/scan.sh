@@ -24,6 +24,8 @@ expect 2 "no instruction matches \"cvt.e9*\"" scan 'cvt.e9*'
 expect 2 "no kernel" scan softmax_bf61
 expect 2 "none.ptx" scan none.ptx
 expect 2 "operands of 64 bits" scan cvt.rn.f32.f64
+expect 2 "it is of integers" scan div.s32
+expect 2 "1024" scan ex2.approx.f32 --sample 1
 expect 3 "sm_100" scan cvt.rn.f16x2.e2m1x2 --sm 90 --on emulator
 
 # What was scanned before Ctrl-C stays.

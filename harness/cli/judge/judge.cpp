@@ -10,14 +10,19 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <utility>
+
+#include <toml++/toml.h>
 
 #include "harness/cli/judge/sandbox.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/interrupt.h"
+#include "kernels/manifest/compiler_flags.h"
 #include "oracles/base/file.h"
 #include "oracles/base/text.h"
+#include "reports/record/escape.h"
 #include "reports/record/json.h"
 
 namespace plumbline {
@@ -41,9 +46,12 @@ struct Judgement {
 class WorkFolder {
  public:
   static Result<WorkFolder> make() {
-    std::string name = (fs::temp_directory_path() / "plumbline-judge-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      return Error{ErrorKind::cannot_run, "cannot create a folder", name, "set TMPDIR"};
+    std::error_code failure;
+    const fs::path where = fs::absolute(fs::temp_directory_path(failure), failure);
+    std::string name = (where / "plumbline-judge-XXXXXX").string();
+    if (failure || special_to_shell(name) != 0 || ::mkdtemp(name.data()) == nullptr)
+      return Error{ErrorKind::cannot_run, "cannot create a folder that a shell can name", name,
+                   "set TMPDIR"};
     return WorkFolder(name);
   }
 
@@ -72,44 +80,34 @@ struct Task {
   std::string text_name, text;
 };
 
-// "add_rmsnorm.op" of a line `computes = "add_rmsnorm.op"`; empty where the key is another.
-std::string value_of_key(std::string_view line, std::string_view key) {
-  if (!line.starts_with(key)) return "";
-  const std::string_view rest = line.substr(key.size());
-  const std::size_t equals = rest.find_first_not_of(" \t");
-  if (equals == std::string_view::npos || rest[equals] != '=') return "";
-  const std::size_t begin = rest.find_first_of("\"'");
-  if (begin == std::string_view::npos) return "";
-  const std::size_t end = rest.find(rest[begin], begin + 1);
-  return std::string(rest.substr(begin + 1, end - begin - 1));
-}
-
 // The task's manifest for a submission of this name: `source` or `ptx` is the submission's.
 Result<Task> read_task(const std::string& path, const std::string& submission) {
+  // Its own mistakes, with their lines.
+  const Result<Manifest> manifest = read_manifest(path);
+  if (!manifest) return manifest.error();
   const Result<std::string> text = read_text_file(path, "");
   if (!text) return text.error();
+  toml::table table = toml::parse(*text);
+  table.erase("source");
+  table.erase("ptx");
+  table.insert(submission.ends_with(".ptx") ? "ptx" : "source", submission);
   Task task;
   task.name = "submission";  // whatever shipped kernels are called
-  task.manifest =
-      fmt::format("{} = \"{}\"\n", submission.ends_with(".ptx") ? "ptx" : "source", submission);
-  bool in_table = false;
-  for (const std::string_view line : split(*text, '\n')) {
-    in_table |= line.starts_with("[");
-    const bool names_kernel =
-        !value_of_key(line, "source").empty() || !value_of_key(line, "ptx").empty();
-    if (!in_table) {
-      const std::string computes = value_of_key(line, "computes");
-      if (computes.ends_with(".op")) task.text_name = computes;
-      if (names_kernel) continue;
-    }
-    task.manifest += line;
-    task.manifest += '\n';
+  task.text_name = table["computes"].value_or(std::string());
+  if (task.text_name.ends_with(".op")) {
+    if (task.text_name.find('/') != std::string::npos)
+      return Error{ErrorKind::bad_input, "the text of a task lies beside its manifest", path,
+                   "computes = \"name.op\", without a folder"};
+    const Result<std::string> computes =
+        read_text_file((fs::path(path).parent_path() / task.text_name).string(), "");
+    if (!computes) return computes.error();
+    task.text = *computes;
+  } else {
+    task.text_name.clear();
   }
-  if (task.text_name.empty()) return task;
-  const Result<std::string> computes =
-      read_text_file((fs::path(path).parent_path() / task.text_name).string(), "");
-  if (!computes) return computes.error();
-  task.text = *computes;
+  std::ostringstream written;
+  written << table << '\n';
+  task.manifest = written.str();
   return task;
 }
 
@@ -145,7 +143,7 @@ std::string trouble_in(const std::string& output) {
     line = one;
     break;
   }
-  return std::string(line.substr(0, line.find(" (the command was ")));
+  return readable(line.substr(0, line.find(" (the command was ")));
 }
 
 class Judge {
@@ -182,7 +180,7 @@ class Judge {
     std::vector<std::string> all = {verb, "--kernel", task_.name + ".toml", "--profile",
                                     arguments_.profile_name};
     if (arguments_.sm) all.insert(all.end(), {"--sm", std::to_string(*arguments_.sm)});
-    all.insert(all.end(), {"--on", "emulator", "--no-corpus", "--seed", fmt::format("{}", seed_)});
+    all.insert(all.end(), {"--on", "emulator", "--no-corpus"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -215,7 +213,8 @@ class Judge {
   Result<Judgement> verify(const std::vector<std::pair<std::string, std::string>>& files) const {
     const fs::path folder = folder_ / "verify";
     if (Status laid = lay_out(folder, task_, files); !laid) return laid.error();
-    std::vector<std::string> more = {"--no-compile", "--max-fail", "1", "--out", "out"};
+    std::vector<std::string> more = {
+        "--no-compile", "--max-fail", "1", "--out", "out", "--seed", fmt::format("{}", seed_)};
     if (arguments_.jobs > 0) more.insert(more.end(), {"-j", std::to_string(arguments_.jobs)});
     const Result<SandboxOutcome> ran = run_in_sandbox(words("verify", more), folder, limits());
     if (!ran) return ran.error();
@@ -334,7 +333,11 @@ ExitCode judge(const Arguments& arguments, Terminal& terminal) {
     return report_error({ErrorKind::bad_input, "a submission is a CUDA source or PTX", path,
                          "name it .cu or .ptx; docs/judge.md says how to get the PTX of Triton"});
   }
+  // A link could lead to any file of the owner's, and a pipe has no end.
   std::error_code failure;
+  const fs::file_status status = fs::symlink_status(path, failure);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return report_error({ErrorKind::bad_input, "a submission is a regular file", path, ""});
   const auto size = fs::file_size(path, failure);
   if (!failure && size > kLargestSubmission)
     return report_error({ErrorKind::bad_input, "a submission has at most 4 MiB", path, ""});
@@ -348,18 +351,6 @@ ExitCode judge(const Arguments& arguments, Terminal& terminal) {
   }
   const Result<WorkFolder> folder = WorkFolder::make();
   if (!folder) return report_error(folder.error());
-  // A manifest that is wrong is the task's author's trouble, not the submission's.
-  if (const Status laid = lay_out(folder->path() / "task", *task, {{name, ""}}); !laid)
-    return report_error(laid.error());
-  Result<Registry> registry = Registry::open(default_kernel_folder());
-  if (!registry) return report_error(registry.error());
-  const Status added = registry->add((folder->path() / "task" / (task->name + ".toml")).string());
-  if (!added) {
-    Error error = added.error();
-    error.where = arguments.task;
-    return report_error(error);
-  }
-
   // The submission cannot know it.
   const std::uint64_t seed = arguments.seed.value_or(std::random_device()());
   terminal.status(fmt::format("  judging {}", path));
@@ -370,8 +361,9 @@ ExitCode judge(const Arguments& arguments, Terminal& terminal) {
   if (!judged) return report_error(judged.error());
   for (const char* stage : {"compile", "verify"}) {
     const fs::path stage_folder = folder->path() / stage;
-    judged->reason = without_folder(judged->reason, stage_folder);
-    for (std::string& detail : judged->details) detail = without_folder(detail, stage_folder);
+    judged->reason = readable(without_folder(judged->reason, stage_folder));
+    for (std::string& detail : judged->details)
+      detail = readable(without_folder(detail, stage_folder));
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

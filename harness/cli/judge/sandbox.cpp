@@ -6,11 +6,11 @@
 #include <cmath>
 #include <fstream>
 
+#include "harness/launch/interrupt.h"
 #include "kernels/manifest/command.h"
 #include "kernels/manifest/compile.h"
 #include "kernels/registry.h"
 #include "oracles/base/shell_word.h"
-#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -72,16 +72,17 @@ std::string read_start(const fs::path& path) {
 
 Status check_sandbox() {
   Bubble bubble;
-  bubble.add({"/usr/bin/true"});
+  bubble.add({"prlimit", "--core=0", "--", "timeout", "9", "true"});
   const CommandOutcome tried = run_command(bubble.command());
   if (tried.succeeded) return {};
-  std::string why = tried.output.substr(0, tried.output.find('\n'));
-  if (why.find("not found") != std::string::npos) {
+  const std::string why = tried.output.substr(0, tried.output.find('\n'));
+  if (why.find("bwrap: not found") != std::string::npos) {
     return Error{ErrorKind::cannot_run, "a sandbox needs bwrap, which is not there", "",
                  "apt-get install bubblewrap; or --no-sandbox for submissions you trust"};
   }
   return Error{ErrorKind::cannot_run, fmt::format("no sandbox can be had: {}", why), "",
-               "allow user namespaces; or --no-sandbox for submissions you trust"};
+               "it needs user namespaces, prlimit and timeout; or --no-sandbox for submissions you "
+               "trust"};
 }
 
 Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
@@ -107,21 +108,26 @@ Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
   bubble.show(program.parent_path().parent_path() / "lib");
   bubble.show(default_kernel_folder());
   if (!nvcc.empty()) {
-    const fs::path toolkit = fs::canonical(nvcc).parent_path();
-    bubble.show(toolkit.parent_path());
-    bubble.add({"--setenv", "PATH", toolkit.string() + ":/usr/bin:/bin"});
+    const fs::path bin = fs::canonical(nvcc).parent_path();
+    // Not whatever folder a script called nvcc lies in: it may be somebody's home.
+    if (fs::exists(bin.parent_path() / "nvvm")) bubble.show(bin.parent_path());
+    bubble.add({"--setenv", "PATH", bin.string() + ":/usr/bin:/bin"});
   }
   bubble.add({"--setenv", "PLUMBLINE_KERNELS", default_kernel_folder()});
   bubble.add({"--bind", folder.string(), folder.string(), "--chdir", folder.string()});
   std::string line = limits.isolated ? bubble.command() : "";
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
   const fs::path output = folder / "output.txt";
-  const CommandOutcome ran = run_command(
-      fmt::format("cd {} && timeout -s KILL {} {} >{} 2>&1; echo $?", shell_word(folder.string()),
-                  std::ceil(limits.seconds) + 2 * kGrace, line, shell_word(output.string())));
+  // exec: killing the command kills bwrap, and with it all that it holds.
+  const CommandOutcome ran =
+      run_command(fmt::format("cd {} && exec {} >{} 2>&1", shell_word(folder.string()), line,
+                              shell_word(output.string())),
+                  &interrupt_flag());
   SandboxOutcome out;
-  const std::string_view code = std::string_view(ran.output).substr(0, ran.output.find('\n'));
-  out.exit_code = parse_number<int>(code).value_or(kKilled);
+  out.exit_code = ran.exit_code;
+  if (!fs::exists(output))
+    return Error{ErrorKind::cannot_run, "the sandbox could not be started: " + ran.output,
+                 folder.string(), ""};
   out.timed_out = out.exit_code == kTimedOut || out.exit_code == kKilled;
   out.output = read_start(output);
   return out;

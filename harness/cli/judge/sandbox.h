@@ -30,8 +30,9 @@ struct SandboxOutcome {
 // them.
 Status check_sandbox();
 
-// Runs this program in `folder`, which is the only one it can write to and where `arguments` name
-// their files. What it prints goes to `folder`/output.txt first.
+// Runs this program in `folder` (absolute), which is the only one it can write to and where
+// `arguments` name their files. What it prints goes to `folder`/output.txt first. An Error
+// (cannot_run) where the sandbox could not be started; after Ctrl-C all in it is killed.
 Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& folder,
                                       const SandboxLimits& limits);

@@ -87,22 +87,44 @@ inline std::string program_of(const Options& options) {
   throw std::system_error(errno, std::generic_category(), "plumbline: " + what);
 }
 
-// Runs a program without a shell and collects what it prints.
+inline Outcome outcome_of(int exit_code) {
+  switch (exit_code) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 130:
+      return static_cast<Outcome>(exit_code);
+    default:
+      return Outcome::internal_error;
+  }
+}
+
+// Runs a program without a shell and collects what it prints. It reads nothing.
 inline Verdict run(const std::vector<std::string>& command) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe");
-  const pid_t child = ::fork();
+  // Above 2, where the program's own input and output are.
+  const int into = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::close(ends[1]);
+  const pid_t child = into < 0 || nothing < 0 ? -1 : ::fork();
   if (child < 0) fail("no process");
   if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::dup2(ends[1], STDERR_FILENO);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(into, STDOUT_FILENO);
+    ::dup2(into, STDERR_FILENO);
+    if (nothing == STDIN_FILENO) ::fcntl(nothing, F_SETFD, 0);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
-  ::close(ends[1]);
+  ::close(into);
+  ::close(nothing);
   Verdict verdict;
   std::array<char, 4096> part;
   for (ssize_t got; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
@@ -111,13 +133,19 @@ inline Verdict run(const std::vector<std::string>& command) {
   }
   ::close(ends[0]);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+  if (ended != child) {
+    verdict.outcome = Outcome::could_not_run;
+    verdict.text +=
+        "how " + command.front() +
+        " ended is not known: SIGCHLD is ignored, or something else waits for children\n";
+  } else if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
     verdict.outcome = Outcome::could_not_run;
     verdict.text += command.front() + " could not be started: name it in $PLUMBLINE_PROGRAM\n";
   } else if (WIFEXITED(status)) {
-    verdict.outcome = static_cast<Outcome>(WEXITSTATUS(status));
+    verdict.outcome = outcome_of(WEXITSTATUS(status));
   } else {
     verdict.text +=
         command.front() + " was ended by signal " + std::to_string(WTERMSIG(status)) + "\n";
@@ -145,8 +173,14 @@ inline std::string json_text(const std::string& text) {
 }
 
 inline std::int64_t elements_of(const TensorView& tensor) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
   std::int64_t count = 1;
-  for (const std::int64_t size : tensor.shape) count *= size;
+  for (const std::int64_t size : tensor.shape) {
+    if (size < 0 || size > kMost || (size > 0 && count > kMost / size))
+      throw std::invalid_argument("plumbline: tensor " + tensor.name + " has a size of " +
+                                  std::to_string(size));
+    count *= size;
+  }
   return count;
 }
 

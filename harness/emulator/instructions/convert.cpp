@@ -265,6 +265,17 @@ bool rounding_is_missing(const Conversion& how) {
   return is_float(how.to) && bits(how.to) < bits(how.from);
 }
 
+// A rounding that such a conversion has not: ptxas refuses it.
+bool rounding_is_wrong(const Conversion& how, bool scalar) {
+  if (how.rounding == ConvertRounding::none) return false;
+  const bool integral = how.rounding >= ConvertRounding::rni;
+  if (!is_float(how.from)) return is_float(how.to) && integral;
+  if (!is_float(how.to)) return !integral;
+  if (how.to == how.from) return !integral;
+  if (how.rounding == ConvertRounding::rna) return how.to != Type::tf32;
+  return integral || (scalar && bits(how.to) > bits(how.from));
+}
+
 // Formats of 4 and 6 bits, and powers of two.
 bool is_narrow(Type type) {
   return type == Type::e2m1 || type == Type::e2m3 || type == Type::e3m2 || type == Type::ue8m0;
@@ -324,7 +335,8 @@ void decode_exact(Decoder& decoder, const Instruction& instruction, Modifiers& m
   const bool known =
       (narrow ? narrow_form_exists(how, to, from) : bits(how.to) >= 8 && bits(how.from) >= 8) &&
       how.to != Type::pred && how.from != Type::tf32;
-  if (!known || !(into_pair || pair || scalar) || rounding_is_missing(how)) {
+  if (!known || !(into_pair || pair || scalar) || rounding_is_missing(how) ||
+      rounding_is_wrong(how, scalar)) {
     decoder.refuse("the emulator has no such conversion");
     return;
   }

@@ -12,6 +12,7 @@
 #include "harness/emulator/instructions/rounding.h"
 #include "harness/emulator/machine/lanes.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline::emulator {
@@ -490,6 +491,11 @@ void decode_single(Decoder& decoder, const Instruction& instruction, Modifiers& 
     out.execute = pick(handlers_of<&Map2<CopySign>::run>);
     return;
   }
+  constexpr std::string_view kMustSay[] = {"fma", "mad", "div", "rcp", "sqrt"};
+  const auto has = [&](std::string_view word) { return instruction.has_modifier(word); };
+  if (std::ranges::find(kMustSay, opcode) != std::end(kMustSay) && !has("rn") && !has("rz") &&
+      !has("rm") && !has("rp"))
+    return decoder.refuse("it does not say how it rounds, and ptxas refuses it, too");
   if (decoder.rounds_randomly()) {
     decode_random_single(decoder, instruction, modifiers, ftz, out);
     return;

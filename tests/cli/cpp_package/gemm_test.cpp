@@ -1,5 +1,7 @@
 #include <plumbline/gtest.h>
 
+#include <csignal>
+#include <stdexcept>
 #include <vector>
 
 // An 8-bit integer GEMM that somebody wrote, with B stored as it is and transposed.
@@ -57,6 +59,28 @@ TEST(Gemm, WrongInputIsNoVerdict) {
             plumbline::Outcome::could_not_run);
   EXPECT_THROW(plumbline::check(kCall, 80, {{"a", plumbline::Type::s8, {5, 33}, nullptr}}),
                std::invalid_argument);
+}
+
+// No verdict is none under Not, either.
+TEST(Gemm, WhatCannotBeJudgedIsNoMatchAndNoMismatch) {
+  const Gemm gemm(false);
+  const auto misspelt = plumbline::ConformsTo("gemm_s9 m=5 n=7 k=33", 80, gemm.inputs(false));
+  EXPECT_THROW((void)misspelt.MatchAndExplain(gemm.output(), nullptr), std::runtime_error);
+  EXPECT_THROW(plumbline::check(kCall, 80, {{"a", plumbline::Type::s8, {-1, 3}}}),
+               std::invalid_argument);
+  EXPECT_THROW(plumbline::check(kCall, 80, {{"a", plumbline::Type::s8, {1ll << 40, 1ll << 40}}}),
+               std::invalid_argument);
+}
+
+TEST(Gemm, AnEndThatSomebodyElseCollectsIsNoPass) {
+  Gemm gemm(false);
+  gemm.d[3] += 1;
+  std::vector<plumbline::TensorView> all = gemm.inputs(false);
+  all.push_back(gemm.output());
+  signal(SIGCHLD, SIG_IGN);
+  const plumbline::Verdict verdict = plumbline::check(kCall, 80, all);
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(verdict.outcome, plumbline::Outcome::could_not_run) << verdict.text;
 }
 
 TEST(Kernel, Verifies) {

@@ -75,15 +75,16 @@ TEST(Due, FunctionsByMpfrAreThoseOfFp64) {
 }
 
 TEST(Due, IntegersAreClampedOrCut) {
-  EXPECT_EQ(due_integer(parsed("cvt.rni.s8.f32"), 0x43960000), 0x7fu);  // 300
-  EXPECT_EQ(due_integer(parsed("cvt.rni.s8.f32"), 0x40200000), 2u);     // 2.5
-  EXPECT_EQ(due_integer(parsed("cvt.rpi.s8.f32"), 0xc0200000), 0xfeu);  // -2.5
-  EXPECT_EQ(due_integer(parsed("cvt.rzi.u32.f32"), 0xbf800000), 0u);    // -1
-  EXPECT_EQ(due_integer(parsed("cvt.rzi.s32.f32"), 0x7fc00000), 0u);    // NaN
+  EXPECT_EQ(due_integer(parsed("cvt.rni.s8.f32"), 0x43960000), 0x7fu);        // 300
+  EXPECT_EQ(due_integer(parsed("cvt.rni.s8.f32"), 0x40200000), 2u);           // 2.5
+  EXPECT_EQ(due_integer(parsed("cvt.rpi.s8.f32"), 0xc0200000), 0xfffffffeu);  // -2.5
+  EXPECT_EQ(due_integer(parsed("cvt.rzi.u32.f32"), 0xbf800000), 0u);          // -1
+  EXPECT_EQ(due_integer(parsed("cvt.rzi.s32.f32"), 0x7fc00000), 0u);          // NaN
   EXPECT_EQ(due_integer(parsed("cvt.rzi.s32.f32"), 0xff800000), 0x80000000u);
   EXPECT_EQ(due_integer(parsed("cvt.u8.s32"), 0xffffff85), 0x85u);
   EXPECT_EQ(due_integer(parsed("cvt.sat.u8.s32"), 0xffffff85), 0u);
-  EXPECT_EQ(due_integer(parsed("cvt.sat.s8.s32"), 0x80000000), 0x80u);
+  EXPECT_EQ(due_integer(parsed("cvt.sat.s8.s32"), 0x80000000), 0xffffff80u);
+  EXPECT_EQ(due_integer(parsed("cvt.s16.s32"), 0x12348001), 0x8001u);
 }
 
 TEST(Due, FlushesWhatTheInstructionFlushes) {

@@ -53,10 +53,25 @@ TEST(ScanInstruction, RefusesWithTheReason) {
   EXPECT_NE(refused("").find("no conversion"), std::string::npos);
 }
 
+// What ptxas refuses as well.
+TEST(ScanInstruction, RefusesRoundingsThatAreNone) {
+  for (const std::string_view spelling :
+       {"rcp.f32", "sqrt.f32", "div.f32", "cvt.rn.f32.f16", "cvt.rn.f32.f32", "cvt.rna.bf16.f32",
+        "cvt.rn.s8.f32", "cvt.rn.s32.f32", "cvt.s32.f32", "cvt.f32.s32", "cvt.rni.f32.s32",
+        "cvt.f16.f32", "cvt.rzi.s8.s32", "div.s32", "div.u32"})
+    refused(spelling);
+  for (const std::string_view spelling :
+       {"cvt.rn.f16x2.e4m3x2", "cvt.rn.relu.satfinite.f16x2.f32", "cvt.f32.f32", "cvt.u8.s32",
+        "cvt.rna.tf32.f32", "cvt.rni.ftz.sat.f32.f32"})
+    parsed(spelling);
+}
+
 TEST(ScanInstruction, IsPickedOutOfCode) {
   EXPECT_TRUE(is_scalar_function("cvt.u64.u32"));
   EXPECT_TRUE(is_scalar_function("div.full.f32"));
   EXPECT_FALSE(is_scalar_function("cvta.to.global.u64"));
+  EXPECT_FALSE(is_scalar_function("div.u32"));
+  EXPECT_FALSE(is_scalar_function("div.s64"));
   EXPECT_FALSE(is_scalar_function("tanhf"));
   EXPECT_FALSE(is_scalar_function(""));
 }

@@ -328,5 +328,23 @@ TEST(Convert, NarrowFormatsNeedTheirTargetAndForm) {
     EXPECT_NE(error(code, 100).find("no such conversion"), std::string::npos) << code;
 }
 
+// ptxas takes none of the first.
+TEST(Convert, RoundingsThatAreNoneAreRefused) {
+  const auto loads = [](const std::string& code) {
+    const auto device = make_emulator({.sm = 90, .threads = 1});
+    return device->load(kernel_text(code, 90), "test.ptx").ok();
+  };
+  for (const char* code :
+       {"cvt.rn.f32.f16 %f1, %h1;", "cvt.rn.f32.f32 %f1, %f2;", "cvt.rna.bf16.f32 %h1, %f1;",
+        "cvt.rn.s32.f32 %r1, %f1;", "cvt.rni.f32.s32 %f1, %r1;", "cvt.rni.f16.f32 %h1, %f1;",
+        "rcp.f32 %f1, %f2;", "sqrt.f32 %f1, %f2;", "div.f32 %f1, %f2, %f3;",
+        "fma.f32 %f1, %f2, %f3, %f4;"})
+    EXPECT_FALSE(loads(code)) << code;
+  for (const char* code :
+       {"cvt.f32.f16 %f1, %h1;", "cvt.rni.ftz.f32.f32 %f1, %f2;", "cvt.rna.tf32.f32 %r1, %f1;",
+        "cvt.rn.f16x2.e4m3x2 %r1, %h1;", "add.f32 %f1, %f2, %f3;", "div.rz.f32 %f1, %f2, %f3;"})
+    EXPECT_TRUE(loads(code)) << code;
+}
+
 }  // namespace
 }  // namespace plumbline::emulator
