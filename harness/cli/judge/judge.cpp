@@ -202,7 +202,7 @@ class Judge {
                                      .replay = {}});
     }
     for (const fs::directory_entry& one : fs::directory_iterator(folder)) {
-      if (one.path().extension() != ".ptx" || !one.is_regular_file()) continue;
+      if (one.path().extension() != ".ptx" || !fs::is_regular_file(one.symlink_status())) continue;
       const Result<std::string> ptx = read_text_file(one.path().string(), "");
       if (!ptx) return ptx.error();
       files.emplace_back(one.path().filename().string(), *ptx);
