@@ -135,8 +135,8 @@ std::uint64_t due_integer(const ScanInstruction& instruction, std::uint64_t bits
   std::int64_t due;
   if (from.is_integer()) {
     due = integer_value(from, bits);
-    due = instruction.keeps_low_bits ? integer_value(to, static_cast<std::uint64_t>(due))
-                                     : std::clamp(due, least, largest);
+    due = instruction.keeps_low_bits() ? integer_value(to, static_cast<std::uint64_t>(due))
+                                       : std::clamp(due, least, largest);
   } else {
     const double value = operand_value(instruction, bits);
     const double whole = std::isnan(value) ? 0 : to_integral(value, instruction.rounding);

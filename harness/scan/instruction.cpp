@@ -274,7 +274,6 @@ Result<ScanInstruction> parse_scan_instruction(std::string_view spelling) {
   if (!converts && out.to.is_integer()) return refusal(spelling, "it is of integers");
   if (const std::string_view why = bad_rounding(out, rounds); !why.empty())
     return refusal(spelling, std::string(why), did_you_mean(spelling, known_scan_instructions()));
-  out.keeps_low_bits = out.to.is_integer() && out.from.is_integer() && !out.sat;
   return out;
 }
 

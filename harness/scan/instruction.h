@@ -47,10 +47,9 @@ struct ScanInstruction {
   std::string spelling;  // "cvt.rn.satfinite.e4m3x2.f32"
   ScanFunction function = ScanFunction::identity;
   ScalarType to, from;
-  bool approximate = false;     // .approx, .full: off by what PTX documents
-  bool full = false;            // .full
-  bool keeps_low_bits = false;  // of integers that do not fit: no .sat
-  bool to_integral = false;     // .rni .rzi .rmi .rpi: `rounding` goes to an integral value
+  bool approximate = false;  // .approx, .full: off by what PTX documents
+  bool full = false;         // .full
+  bool to_integral = false;  // .rni .rzi .rmi .rpi: `rounding` goes to an integral value
   Rounding rounding = Rounding::nearest_even;
   bool ftz = false;
   bool sat = false;        // to [0, 1], or to the integers there are
@@ -61,6 +60,9 @@ struct ScanInstruction {
   bool flushes(FormatId format) const {
     return ftz && (format == FormatId::f32 || function != ScanFunction::identity);
   }
+
+  // Of integers that do not fit; .sat takes the nearest.
+  bool keeps_low_bits() const { return to.is_integer() && from.is_integer() && !sat; }
 
   // Registers that it reads: two of a conversion into a pair, and of a division.
   int sources() const;

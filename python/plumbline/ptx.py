@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .chips import Chip
 from .described import Compiled, Described, Grid, formats_of, is_real, manifest_of
 from .errors import InputError
 from .operation_tables import OPERATIONS
@@ -141,7 +140,7 @@ def _target_of(text: str) -> int | str:
     match = re.search(r"\.target\s+sm_(\d+)([af]?)", text)
     if match is None:
         raise InputError("the PTX has no .target")
-    return f"{match[1]}a" if match[2] else Chip(int(match[1])).sm
+    return match[1] + match[2] if match[2] else int(match[1])
 
 
 def _block_of(text: str, block: int | Sequence[int] | None) -> list[int]:

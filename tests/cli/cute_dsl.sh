@@ -24,13 +24,13 @@ fault() {
   expect 1 "$4" verify --kernel "$1/$1.toml" $quick --only 'k<=300' -x
 }
 # Lanes of D that are disabled: in the first, lane 0 of 128; in the second, those of the last warp.
-fault one_lane bf16 's/"u8 0"/"u8 0", "u32 1 @ 16"/' "one_lane"
-fault last_lanes e4m3 's/"u8 0"/"u8 0", "u32 4294967295 @ 28"/' "last_lanes"
+fault one_lane bf16 's/"u8 0"/"u8 0", "u32 1 @ 16"/' "which nothing wrote [gemm, cta 0,0,0, warp 0, lane 0]"
+fault last_lanes e4m3 's/"u8 0"/"u8 0", "u32 4294967295 @ 28"/' "which nothing wrote [gemm, cta 0,0,0, warp 3, lane 0]"
 fault negated bf16 's/"u8 0"/"u8 0", "u8 1"/' "got -1"
-fault not_freed e4m3 '/tcgen05.dealloc/d' "tensor memory"
-fault no_wait bf16 's/mbarrier.try_wait[^;]*;/setp.eq.u32 P1, 0, 0;/' "no_wait"
-fault tile_too_small bf16 's/box     = \[64, 64\]/box     = [64, 32]/' "tile_too_small"
-fault other_swizzle e4m3 '0,/swizzle = "128B"/s//swizzle = "none"/' "other_swizzle"
+fault not_freed e4m3 '/tcgen05.dealloc/d' "ends with 64 columns of tensor memory allocated"
+fault no_wait bf16 's/mbarrier.try_wait[^;]*;/setp.eq.u32 P1, 0, 0;/' "that a product of warp 1 lane 0 is still to write"
+fault tile_too_small bf16 's/box     = \[64, 64\]/box     = [64, 32]/' "0 of 1 arrivals and 4096 bytes"
+fault other_swizzle e4m3 '0,/swizzle = "128B"/s//swizzle = "none"/' "outputs of d is outside"
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

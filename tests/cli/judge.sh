@@ -4,9 +4,9 @@
 set -u
 program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-"$program" judge "$source/tests/cli/judge/silu_and_mul.cu" --task "$source/tests/cli/judge/task.toml" >first.txt 2>&1
+cp "$source"/tests/cli/judge/* "$source/kernels/shipped/silu_and_mul_bf16/silu_and_mul.op" .
+"$program" judge silu_and_mul.cu --task task.toml >first.txt 2>&1
 grep -q "bwrap\|no sandbox can be had" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
-cp "$source"/tests/cli/judge/* .
 mkdir tmp
 export TMPDIR=$work/tmp
 
@@ -69,10 +69,14 @@ ln -s /proc/self/environ link.ptx
 judge 2 "a regular file" link.ptx
 mkfifo pipe.cu
 judge 2 "a regular file" pipe.cu
-# Instructions that no compiler takes.
-"$program" judge silu_and_mul.cu --task task.toml --no-sandbox >plain.txt || { echo "FAILED: without a sandbox"; failed=$((failed + 1)); }
-printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry silu_and_mul_{out}() { .reg .f32 %%f<2>; div.f32 %%f0, %%f1, %%f1; ret; }\n' | sed 's/{out}/bf16/' >rounding.ptx
-judge 3 "cannot be run" rounding.ptx
+judge 0 "conforms" silu_and_mul.cu --no-sandbox
+# A division that ptxas does not take, in PTX that is right but for it.
+mkdir compiled && cp silu_and_mul.op compiled && cp silu_and_mul.cu compiled/submission.cu && cp task.toml compiled/submission.toml
+"$program" verify --kernel compiled/submission.toml --list-cases >/dev/null
+cp compiled/submission.sm_80.ptx right.ptx
+judge 0 "conforms" right.ptx
+sed 's/div.rn.f32/div.f32/' right.ptx >rounding.ptx
+judge 3 "does not say how it rounds" rounding.ptx
 # Ctrl-C ends all of it at once.
 "$program" judge silu_and_mul.cu --task task.toml --profile deep --for 10m >interrupted.txt 2>&1 &
 pid=$!
@@ -81,6 +85,7 @@ kill -INT $pid
 begin=$SECONDS
 wait $pid
 [ $? = 130 ] && [ $((SECONDS - begin)) -lt 4 ] || { echo "FAILED: Ctrl-C"; cat interrupted.txt; failed=$((failed + 1)); }
+expect 1 "broken: zeros.cu: " judge zeros.cu --task task.toml --format line
 judge 3 "out of time: the time was over after" silu_and_mul.cu --for 3s --profile default
 
 # The owner's own mistakes.

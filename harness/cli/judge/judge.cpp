@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plumbline judge: a kernel that somebody else, or some program, wrote for a task. It is compiled
-// in a sandbox, and its PTX verified in a second one, with inputs that it cannot know.
+// plumbline judge: a kernel that is not trusted, written for a task by somebody or some program. It
+// is compiled in a sandbox, and its PTX verified in a second one, with inputs that it cannot know.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -305,6 +305,11 @@ void print(const Judgement& judged, const std::string& submission, const std::st
                                    {"details", judged.details},
                                    {"seconds", seconds}};
     terminal.print(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return;
+  }
+  if (arguments.format == OutputFormat::line || arguments.quiet) {
+    if (judged.code != ExitCode::held)
+      terminal.print(fmt::format("{}: {}: {}", judged.verdict, submission, judged.reason));
     return;
   }
   const std::string word = judged.code == ExitCode::held     ? terminal.green(judged.verdict)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs this program on files from strangers where they can do no harm: in namespaces of their own
-// (bwrap), without a network, seeing the system's libraries, the compiler and one work folder, with
-// limits on time, memory and what is written.
+// Runs this program on files that are not trusted where they can do no harm: in namespaces of their
+// own (bwrap), without a network, seeing the system's libraries, the compiler and one work folder,
+// with limits on time, memory and what is written.
 #pragma once
 
 #include <cstdint>

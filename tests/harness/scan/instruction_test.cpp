@@ -39,8 +39,8 @@ TEST(ScanInstruction, SaysWhatItsWordsMean) {
   EXPECT_TRUE(parsed("div.full.f32").full);
   EXPECT_EQ(parsed("div.rn.f32").sources(), 2);
   EXPECT_EQ(parsed("rcp.rz.f32").rounding, Rounding::toward_zero);
-  EXPECT_TRUE(parsed("cvt.u8.s32").keeps_low_bits);
-  EXPECT_FALSE(parsed("cvt.sat.u8.s32").keeps_low_bits);
+  EXPECT_TRUE(parsed("cvt.u8.s32").keeps_low_bits());
+  EXPECT_FALSE(parsed("cvt.sat.u8.s32").keeps_low_bits());
 }
 
 TEST(ScanInstruction, RefusesWithTheReason) {
