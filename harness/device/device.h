@@ -55,6 +55,7 @@ struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{1, 1, 1};
+  std::array<std::int64_t, 3> cluster{};  // in blocks; zeros: as the PTX says (cluster_shape.h)
   std::int64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;  // the parameter block, laid out as the entry declares it
   // The order in which CTAs run: 0 increasing, 1 decreasing, others at random; all are legal. A GPU

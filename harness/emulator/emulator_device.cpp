@@ -107,7 +107,6 @@ class EmulatorModule final : public Module {
   Status decode(int sm, RandomRounding random_rounding) {
     for (const Function& function : ptx_.functions) {
       if (!function.is_entry || !function.has_body) continue;
-      if (Status status = check_clusters(function); !status) return status.error();
       const Function* flat = &function;
       if (has_calls(function)) {
         Result<Function> inlined = inline_calls(ptx_, function);
@@ -139,18 +138,6 @@ class EmulatorModule final : public Module {
   const ModuleLayout& layout() const { return layout_; }
 
  private:
-  Status check_clusters(const Function& function) const {
-    const std::int64_t* c = function.cluster;
-    if (std::max({c[0], std::int64_t{1}}) * std::max({c[1], std::int64_t{1}}) *
-            std::max({c[2], std::int64_t{1}}) ==
-        1)
-      return {};
-    return Error{
-        ErrorKind::cannot_run,
-        fmt::format("kernel {} needs clusters of CTAs, which are not emulated", function.name),
-        fmt::format("{}:{}:1", ptx_.file, function.line), ""};
-  }
-
   PtxModule ptx_;
   std::deque<Function> inlined_;  // programs point into these
   ModuleLayout layout_;
@@ -240,8 +227,19 @@ class EmulatorDevice final : public Device {
     if (Status status = check_request(**program, request); !status) return status.error();
     EmulatorOptions options = options_;
     if (request.instruction_budget != 0) options.instruction_budget = request.instruction_budget;
+    const Result<std::array<std::int64_t, 3>> cluster = cluster_of(request, (*program)->cluster);
+    if (!cluster) return cluster.error();
+    const bool has_cluster = (*cluster)[0] > 0;
+    if (has_cluster && options_.sm < 90) {
+      return Error{ErrorKind::cannot_run,
+                   fmt::format("kernel {} asks for clusters, which sm_{} has not", request.entry,
+                               options_.sm),
+                   "", "emulate sm_90 or a later chip"};
+    }
     return run({**program, global_, own->layout().constants, request.parameters, request.grid,
-                request.block, request.dynamic_shared_bytes, request.cta_order,
+                request.block,
+                has_cluster ? *cluster : std::array<std::int64_t, 3>{1, 1, 1}, has_cluster,
+                request.dynamic_shared_bytes, request.cta_order,
                 request.rounding_seed, request.approximation, request.shared_garbage,
                 request.register_garbage, options, request.watched, request.traced,
                 request.one_worker, request.count_traffic});

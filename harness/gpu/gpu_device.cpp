@@ -24,8 +24,6 @@ using namespace driver_codes;
 constexpr std::size_t kGuardBytes = 4096;
 constexpr std::byte kGuard{0xcb};
 
-// More blocks in a cluster than every chip with clusters has room for.
-constexpr std::int64_t kPortableCluster = 8;
 
 // A kernel that is running when a run is interrupted has so much time to end by itself: the GPU is
 // free then, which it is not when the launch is given up.
@@ -241,7 +239,9 @@ class GpuDevice : public Device {
   }
 
   Status start(const GpuImage& image, Driver::Handle function, const LaunchRequest& request) {
-    const Result<std::array<unsigned, 3>> cluster = image.cluster(request.entry);
+    const Result<DeclaredCluster> declared = image.cluster(request.entry);
+    if (!declared) return declared.error();
+    const Result<std::array<std::int64_t, 3>> cluster = cluster_of(request, *declared);
     if (!cluster) return cluster.error();
     const auto u = [](std::int64_t value) { return static_cast<unsigned>(value); };
     DriverLaunchConfig config;
@@ -254,29 +254,21 @@ class GpuDevice : public Device {
     std::size_t size = block.size();
     void* extra[] = {reinterpret_cast<void*>(kParameterBuffer), block.data(),
                      reinterpret_cast<void*>(kParameterBufferSize), &size, nullptr};
-    if ((*cluster)[0] > 0) return start_cluster(function, request, *cluster, config, extra);
+    if ((*cluster)[0] > 0) return start_cluster(function, *cluster, config, extra);
     const int code = driver().launch(function, config.grid[0], config.grid[1], config.grid[2],
                                      config.block[0], config.block[1], config.block[2],
                                      config.dynamic_shared_bytes, nullptr, nullptr, extra);
     return code == 0 ? Status{} : driver().error("cuLaunchKernel", code);
   }
 
-  Status start_cluster(Driver::Handle function, const LaunchRequest& request,
-                       const std::array<unsigned, 3>& cluster, DriverLaunchConfig& config,
-                       void** extra) {
+  Status start_cluster(Driver::Handle function, const std::array<std::int64_t, 3>& cluster,
+                       DriverLaunchConfig& config, void** extra) {
     DriverLaunchAttribute attribute;
     attribute.id = kClusterDimension;
     std::int64_t blocks = 1;
     for (std::size_t d = 0; d < cluster.size(); ++d) {
-      attribute.value[d] = cluster[d];
+      attribute.value[d] = static_cast<unsigned>(cluster[d]);
       blocks *= cluster[d];
-      if (request.grid[d] % cluster[d] == 0) continue;
-      return Error{
-          ErrorKind::bad_input,
-          fmt::format("kernel {} runs in clusters of {} blocks, and its grid of {} is no "
-                      "multiple of them",
-                      request.entry, fmt::join(cluster, " x "), fmt::join(request.grid, " x ")),
-          "", "round `grid` up in the manifest"};
     }
     if (blocks > kPortableCluster) {
       const int code = driver().function_set(function, kLargeClusterAllowed, 1);

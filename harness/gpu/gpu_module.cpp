@@ -77,7 +77,7 @@ Result<Driver::Handle> GpuImage::function(std::string_view name) const {
   return function;
 }
 
-Result<std::array<unsigned, 3>> GpuImage::cluster(std::string_view name) const {
+Result<DeclaredCluster> GpuImage::cluster(std::string_view name) const {
   const Result<Driver::Handle> found = function(name);
   if (!found) return found.error();
   const std::array<int, 4> attributes = {kClusterWidth, kClusterHeight, kClusterDepth,
@@ -87,16 +87,7 @@ Result<std::array<unsigned, 3>> GpuImage::cluster(std::string_view name) const {
     const int code = context_->driver().function_get(&values[i], attributes[i], *found);
     if (code != 0) return context_->driver().error("cuFuncGetAttribute", code);
   }
-  if (values[0] == 0 && values[3] != 0) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("kernel {} has to be launched with a cluster (.explicitcluster), and "
-                             "its PTX does not say of how many blocks",
-                             name),
-                 file_, "compile it with __cluster_dims__, which gives it .reqnctapercluster"};
-  }
-  std::array<unsigned, 3> cluster{};
-  for (std::size_t d = 0; d < cluster.size(); ++d) cluster[d] = static_cast<unsigned>(values[d]);
-  return cluster;
+  return DeclaredCluster{{values[0], values[1], values[2]}, values[3] != 0};
 }
 
 Result<std::vector<ParameterSlot>> GpuImage::parameters(std::string_view entry) const {

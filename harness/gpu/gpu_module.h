@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/cluster_shape.h"
 #include "harness/device/device.h"
 #include "harness/gpu/context.h"
 
@@ -24,9 +25,8 @@ class GpuImage {
 
   Result<Driver::Handle> function(std::string_view name) const;
 
-  // The cluster that an entry asks for (.reqnctapercluster); zeros for one that asks for none. An
-  // Error where it has to be launched with a cluster and does not say with which.
-  Result<std::array<unsigned, 3>> cluster(std::string_view name) const;
+  // What an entry says of clusters.
+  Result<DeclaredCluster> cluster(std::string_view name) const;
 
   Result<std::vector<ParameterSlot>> parameters(std::string_view entry) const;
 

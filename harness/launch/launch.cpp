@@ -81,6 +81,11 @@ Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const Ke
   if (!threads) return threads.error();
   request.grid = *grid;
   request.block = *threads;
+  if (launch.cluster) {
+    const auto cluster = dimensions(test_case, "cluster", *launch.cluster, 1);
+    if (!cluster) return cluster.error();
+    request.cluster = *cluster;
+  }
   const Result<std::int64_t> shared = launch.shared_bytes.evaluate(problem);
   if (!shared) return shared.error();
   request.dynamic_shared_bytes = *shared;

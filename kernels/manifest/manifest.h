@@ -74,6 +74,7 @@ struct KernelLaunch {
   std::vector<KernelParameter> parameters;
   std::string entry_where, parameters_where;  // in the manifest
   std::array<Expression, 3> grid, block;
+  std::optional<std::array<Expression, 3>> cluster;  // in blocks; none: as the PTX says
   Expression shared_bytes;
   std::optional<Expression> when;  // 0: this problem goes without the launch
 };

@@ -34,7 +34,7 @@ void check_block(TomlReader& reader, const toml::node& threads, std::size_t dime
       fmt::format("1 to {} are possible there, and 1024 in a block", kMost[dimension]));
 }
 
-// Grid or block: up to three expressions, or one by itself; the dimensions that are not given
+// Grid, block or cluster: up to three expressions, or one by itself; the dimensions that are not given
 // are 1.
 std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& launch, std::string_view key,
@@ -92,7 +92,7 @@ Text read_entry(TomlReader& reader, const Manifest& manifest, const toml::table&
 // One launch; what it does not say itself, the top of the manifest says for all.
 KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, ParameterReader& parameters,
                          const toml::table& table) {
-  reader.check_keys(table, {"entry", "parameters", "grid", "block", "shared", "when"});
+  reader.check_keys(table, {"entry", "parameters", "grid", "block", "cluster", "shared", "when"});
   const auto own = [&](std::string_view key) -> const toml::table& {
     return table.get(key) ? table : reader.root();
   };
@@ -105,6 +105,8 @@ KernelLaunch read_launch(TomlReader& reader, const Manifest& manifest, Parameter
     launch.parameters_where = reader.position(list->source());
   launch.grid = read_dimensions(reader, manifest, table, "grid", "grid = ['ceil_div(n, 128)']");
   launch.block = read_dimensions(reader, manifest, table, "block", "block = [256]");
+  if (table.contains("cluster"))
+    launch.cluster = read_dimensions(reader, manifest, table, "cluster", "cluster = [2]");
   launch.shared_bytes = read_expression(reader, manifest, table, "shared")
                             .value_or(read_expression(reader, manifest, Text{"0", ""}));
   launch.when = read_expression(reader, manifest, table, "when");

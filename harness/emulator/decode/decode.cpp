@@ -72,22 +72,21 @@ constexpr std::pair<std::string_view, Special> kSpecials[] = {
     {"%nsmid", Special::one},
     {"%dynamic_smem_size", Special::dynamic_smem_size},
     {"%total_smem_size", Special::total_smem_size},
-    // A launch without clusters: every CTA is a cluster of its own.
-    {"%clusterid.x", Special::ctaid_x},
-    {"%clusterid.y", Special::ctaid_y},
-    {"%clusterid.z", Special::ctaid_z},
-    {"%nclusterid.x", Special::nctaid_x},
-    {"%nclusterid.y", Special::nctaid_y},
-    {"%nclusterid.z", Special::nctaid_z},
-    {"%cluster_ctaid.x", Special::zero},
-    {"%cluster_ctaid.y", Special::zero},
-    {"%cluster_ctaid.z", Special::zero},
-    {"%cluster_nctaid.x", Special::one},
-    {"%cluster_nctaid.y", Special::one},
-    {"%cluster_nctaid.z", Special::one},
-    {"%cluster_ctarank", Special::zero},
-    {"%cluster_nctarank", Special::one},
-    {"%is_explicit_cluster", Special::zero},
+    {"%clusterid.x", Special::clusterid_x},
+    {"%clusterid.y", Special::clusterid_y},
+    {"%clusterid.z", Special::clusterid_z},
+    {"%nclusterid.x", Special::nclusterid_x},
+    {"%nclusterid.y", Special::nclusterid_y},
+    {"%nclusterid.z", Special::nclusterid_z},
+    {"%cluster_ctaid.x", Special::cluster_ctaid_x},
+    {"%cluster_ctaid.y", Special::cluster_ctaid_y},
+    {"%cluster_ctaid.z", Special::cluster_ctaid_z},
+    {"%cluster_nctaid.x", Special::cluster_nctaid_x},
+    {"%cluster_nctaid.y", Special::cluster_nctaid_y},
+    {"%cluster_nctaid.z", Special::cluster_nctaid_z},
+    {"%cluster_ctarank", Special::cluster_ctarank},
+    {"%cluster_nctarank", Special::cluster_nctarank},
+    {"%is_explicit_cluster", Special::is_explicit_cluster},
     // What cooperative groups take for the address of their grid's memory: 0 where a launch is not
     // cooperative, and none is here.
     {"%envreg1", Special::zero},
@@ -127,6 +126,8 @@ Result<Program> Decoder::decode(std::vector<Refusal>* refusals) {
   program_.static_shared_bytes = 0;
   for (std::size_t i = 0; i < 3; ++i) program_.max_threads[i] = function_.max_threads[i];
   program_.exact_threads = function_.exact_threads;
+  std::ranges::copy(function_.cluster, program_.cluster.blocks.begin());
+  program_.cluster.required = function_.explicit_cluster;
   lay_out_parameters();
   lay_out_variables();
   if (program_.local_bytes > kMostLocalBytes + static_cast<std::int64_t>(kLocalStart)) {
@@ -295,6 +296,20 @@ Slot Decoder::constant(std::uint64_t value, int width) {
   return entry->second;
 }
 
+Slot Decoder::symbol(const Operand& operand, Space space, int width) {
+  const Space own = symbol_space(operand);
+  const std::uint64_t address =
+      symbol_address(operand) + (space == Space::generic ? window_of(own) : 0);
+  if (own != Space::shared || target_sm() < 90) return constant(address, width);
+  const bool wide = width > 32;
+  const auto [entry, is_new] = shared_address_slots_.try_emplace({address, wide}, 0);
+  if (is_new) {
+    entry->second = add_slots(wide ? 2 : 1);
+    program_.shared_addresses.push_back({entry->second, wide, address});
+  }
+  return entry->second;
+}
+
 Slot Decoder::special(const Operand& operand) {
   const auto* found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                    [&](const auto& entry) { return entry.first == operand.name; });
@@ -377,7 +392,7 @@ Slot Decoder::source(const Operand& operand, int width) {
       return constant(low_bits(value, width), width);
     }
     case OperandKind::symbol:
-      return constant(symbol_address(operand), width);
+      return symbol(operand, Space::global, width);
     case OperandKind::special: {
       if (width > 32)
         refuse(fmt::format("{} has 32 bits, the instruction needs {}", operand.name, width));
@@ -447,8 +462,7 @@ AddressOperand Decoder::address(const Operand& operand, Space space) {
   }
   const Operand& base = operand.elements[0];
   if (base.kind == OperandKind::symbol) {
-    const std::uint64_t window = space == Space::generic ? window_of(symbol_space(base)) : 0;
-    out.base = constant(symbol_address(base) + window, 64);
+    out.base = symbol(base, space, 64);
     return out;
   }
   out.wide = register_bits(base) != 32;

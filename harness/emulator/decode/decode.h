@@ -133,6 +133,8 @@ class Decoder {
   Error unsupported(const Instruction& instruction) const;
   std::uint64_t symbol_address(const Operand& operand);
   Space symbol_space(const Operand& operand) const;
+  // The address of a variable: a generic one, or one in the variable's own space.
+  Slot symbol(const Operand& operand, Space space, int width);
   Slot special(const Operand& operand);
   Slot add_slots(int count);
 
@@ -146,7 +148,7 @@ class Decoder {
   std::vector<std::uint64_t> variable_address_;  // by index into Function::variables
   std::map<std::size_t, std::uint64_t>
       module_shared_;  // module-scope .shared variables this kernel names
-  std::map<std::pair<std::uint64_t, bool>, Slot> constant_slots_;
+  std::map<std::pair<std::uint64_t, bool>, Slot> constant_slots_, shared_address_slots_;
   std::map<Special, Slot> special_slots_;
   PredicateUse carry_ = kSinkPredicate;  // until an instruction needs it
   bool refused_ = false;

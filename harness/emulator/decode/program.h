@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/cluster_shape.h"
 #include "harness/device/device.h"
 #include "harness/emulator/decode/convert_exact.h"
 #include "harness/emulator/decode/isa.h"
@@ -82,6 +83,21 @@ enum class Special : std::uint8_t {
   nctaid_x,
   nctaid_y,
   nctaid_z,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  is_explicit_cluster,
   laneid,
   warpid,
   nwarpid,
@@ -167,6 +183,7 @@ struct AddressOperand {
 struct BulkCopy {
   AddressOperand shared;
   AddressOperand global;          // the bytes, or the tensor map
+  bool from_shared = false;       // the bytes are in the CTA's shared memory instead
   AddressOperand barrier;         // of a load
   std::vector<Slot> coordinates;  // of a tensor, innermost first; empty: plain bytes
   Slot bytes = kSinkSlot;         // how many plain bytes
@@ -192,6 +209,8 @@ struct Program {
   Slot register_slots = 0;          // of which registers, after the sink; zeroed when a CTA starts
   int predicates = kFirstPredicate;
   std::vector<ConstantSlot> constants;
+  // Addresses of shared memory where there may be clusters: the CTA's window is added.
+  std::vector<ConstantSlot> shared_addresses;
   std::vector<SpecialSlot> specials;
   std::vector<std::unique_ptr<const MmaPlan>> mma_plans;  // one for each kind of mma
   std::vector<MmaOperation> mma;                          // Inst::immediate of an mma indexes this
@@ -219,6 +238,7 @@ struct Program {
   std::int64_t local_bytes = 0;
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
   bool exact_threads = false;  // .reqntid
+  DeclaredCluster cluster;
   bool reads_only = false;     // has loads of read-only data (kReadOnly)
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.

@@ -132,6 +132,7 @@ struct Function {
   std::int64_t max_threads[3] = {0, 0, 0};  // .maxntid / .reqntid; 0 = not given
   bool exact_threads = false;               // .reqntid: the launch must have exactly max_threads
   std::int64_t cluster[3] = {0, 0, 0};      // .reqnctapercluster; 0 = not given
+  bool explicit_cluster = false;            // .explicitcluster
   std::int64_t max_registers = 0;           // .maxnreg
   bool has_body = false;                    // false: a prototype (vprintf and other externs)
   bool body_skipped = false;                // defined, but not asked for (see ParseOptions)

@@ -18,9 +18,8 @@ constexpr std::size_t kMaxText = std::size_t{1} << 31;
 // Attributes of functions that say nothing about results.
 bool is_known_attribute(std::string_view directive) {
   constexpr std::string_view kKnown[] = {
-      ".minnctapersm",         ".maxnctapersm", ".maxclusterrank",
-      ".explicitcluster",      ".pragma",       ".noreturn",
-      ".blocksareclusters",    ".attribute",    ".abi_preserve",
+      ".minnctapersm", ".maxnctapersm",      ".maxclusterrank", ".pragma",
+      ".noreturn",     ".blocksareclusters", ".attribute",      ".abi_preserve",
       ".abi_preserve_control",
   };
   return std::find(std::begin(kKnown), std::end(kKnown), directive) != std::end(kKnown);
@@ -193,6 +192,8 @@ void ModuleParser::parse_function_attributes(Function& function) {
       function.exact_threads = directive.text == ".reqntid";
     } else if (directive.text == ".reqnctapercluster") {
       parse_threads(function.cluster);
+    } else if (directive.text == ".explicitcluster") {
+      function.explicit_cluster = true;
     } else if (directive.text == ".maxnreg") {
       function.max_registers = parse_integer(cursor_, "a register count", 0, kMost);
     } else {

@@ -204,7 +204,7 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
   Cta& cta = warp.cta();
   warp.copies().wait_all(
       mask, [&](const AsyncCopy& copy, u32 ready) { perform_copy(warp, copy, ready); });
-  const Handover known = released(warp);
+  Arrivals arrivals(warp, inst, false);
   Pointers at;
   gather_addresses(warp, inst, at);
   for (u32 left = mask; left != 0; left &= left - 1) {
@@ -214,9 +214,9 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
     Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
     if (barrier == nullptr) return;
     if ((inst.flags & kNoIncrement) == 0) ++barrier->pending;
-    if (!take_arrivals(warp, inst, lane, address, *barrier, 1, known)) return;
+    if (!take_arrivals(warp, inst, lane, *barrier, 1, arrivals.to(*barrier, lane))) return;
     cta.note_progress();
-    settle(cta, address, *barrier);
+    settle(*barrier);
   }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// st.async (PTX ISA 9.0 section 9.7.9.12): a store to shared memory of the cluster, which is the
-// own CTA here, whose bytes an mbarrier counts. As all that is asynchronous here, it is performed
+// st.async (PTX ISA 9.0 section 9.7.9.12): a store to shared memory of the cluster whose bytes an
+// mbarrier counts. As all that is asynchronous here, it is performed
 // as late as it may: when a thread asks for the phase that counts it (mbarriers.h).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
 #include "harness/emulator/memory/address_space.h"
 
@@ -30,16 +33,30 @@ constexpr u32 kCountShift = 4;
 constexpr u32 kCountMask = 0xf;
 constexpr u32 kGeneric = 0x100;
 
-bool check_place(Warp& warp, const Inst& inst, int lane, u64 to, u32 bytes) {
+// The CTA in whose shared memory the place is. Null after a finding.
+Cta* check_place(Warp& warp, const Inst& inst, int lane, u64 to, u32 bytes) {
   if (to % bytes != 0) {
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
       return fmt::format("stores {} bytes at {:#x} of shared memory, which is not a multiple of {}",
                          bytes, to, bytes);
     });
-    return false;
+    return nullptr;
   }
-  if (warp.cta().shared().holds(to, bytes)) return true;
-  return out_of_bounds(warp, inst, lane, to, Space::shared, static_cast<int>(bytes), Intent::write);
+  Cta* const owner = shared_memory_at(warp, inst, lane, to);
+  if (owner == nullptr || owner->shared().holds(to, bytes)) return owner;
+  out_of_bounds(warp, inst, lane, to, Space::shared, static_cast<int>(bytes), Intent::write);
+  return nullptr;
+}
+
+// The order of accesses to the shared memory of the CTAs that lanes store to: what begins and ends
+// asynchronous accesses.
+void each_order(const std::array<Cta*, 32>& owners, void (AccessOrder::*visit)()) {
+  std::vector<Cta*> seen;
+  for (Cta* const owner : owners) {
+    if (owner == nullptr || std::ranges::find(seen, owner) != seen.end()) continue;
+    seen.push_back(owner);
+    (owner->shared().order().*visit)();
+  }
 }
 
 void store(Warp& warp, const Inst& inst, u32 mask) {
@@ -47,33 +64,44 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
   const u32 width = inst.flags & kElementBytes, count = inst.flags >> kCountShift & kCountMask;
   const u32 bytes = width * count;
   const u64 window = (inst.flags & kGeneric) != 0 ? kSharedWindow : 0;
-  Cta& cta = warp.cta();
-  SharedMemory& shared = cta.shared();
   Pointers to{};
+  std::array<Cta*, 32> owners{};
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_at(warp, where.shared, lane) - window;
-    if (!check_place(warp, inst, lane, address, bytes)) return;
+    Cta* const owner = check_place(warp, inst, lane, address, bytes);
+    if (owner == nullptr) return;
+    owners[static_cast<std::size_t>(lane)] = owner;
     to.address[static_cast<std::size_t>(lane)] = address;
   }
-  if (shared.check()) {
-    shared.order().begin_asynchronous();
-    Accessor who = accessor(warp);
-    who.inst = &inst;
+  if (warp.cta().shared().check()) {
+    each_order(owners, &AccessOrder::begin_asynchronous);
     for (u32 left = mask; left != 0; left &= left - 1) {
-      who.lane = std::countr_zero(left);
-      const auto problem = shared.explain_copy(who, to.address[static_cast<std::size_t>(who.lane)],
-                                               static_cast<int>(bytes), kStoring);
+      const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+      SharedMemory& shared = owners[lane]->shared();
+      Accessor who = accessor(warp, shared);
+      who.inst = &inst;
+      who.lane = static_cast<int>(lane);
+      const auto problem =
+          shared.explain_copy(who, to.address[lane], static_cast<int>(bytes), kStoring);
       if (problem) shared_problem(warp, inst, who.lane, *problem);
     }
-    shared.order().end_asynchronous();
+    each_order(owners, &AccessOrder::end_asynchronous);
   }
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 at = address_at(warp, where.barrier, lane) - window;
     Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
     if (barrier == nullptr) return;
-    BulkLoad load{&inst, warp.index(), lane};
+    if (barrier->cta != owners[static_cast<std::size_t>(lane)]) {
+      return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+        return fmt::format(
+            "a store to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have to "
+            "be in the same CTA",
+            owners[static_cast<std::size_t>(lane)]->rank(), barrier->cta->rank());
+      });
+    }
+    BulkLoad load{&inst, &warp, lane};
     load.to = to.address[static_cast<std::size_t>(lane)];
     load.stored = bytes;
     for (u32 i = 0; i < count; ++i) {
@@ -81,10 +109,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
                                      : u64{lanes<u32>(warp, inst.list[i])[lane]};
       std::memcpy(load.value.data() + i * width, &element, width);
     }
-    // Whoever sees the phase end knows of the store.
-    join(barrier->arrived.shared, shared.order().own(warp.index()));
-    barrier->loads.push_back(std::move(load));
-    load_issued(cta, at, *barrier);
+    issue(std::move(load), *barrier);
   }
 }
 

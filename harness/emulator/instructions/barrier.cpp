@@ -14,7 +14,7 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/instructions/member_masks.h"
 #include "harness/emulator/instructions/whole_warp.h"
-#include "harness/emulator/machine/cta.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/lanes.h"
 
 namespace plumbline::emulator {
@@ -67,25 +67,27 @@ void barrier(Warp& warp, const Inst& inst, u32 mask) {
   arrive_if_complete(warp, operands.id);
 }
 
-// barrier.cluster, of a cluster of one CTA. The lanes of a warp come together, although only
-// .aligned asks for that.
+// barrier.cluster. The lanes of a warp come together, although only .aligned asks for that. An
+// arrival that says .relaxed hands over what others do.
 bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
   return has_all_lanes(warp, inst, mask, warp.live(), "barrier.cluster");
 }
 
 void cluster_arrive(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
-  if (warp.cta().expects_others(kClusterBarrier, warp.index())) {
+  Cluster& cluster = warp.cta().cluster();
+  if (cluster.expects_others(warp)) {
     return warp.fail(FindingKind::bad_operand, inst, std::countr_zero(mask), [] {
       return std::string("arrives at barrier.cluster twice, with no barrier.cluster.wait between");
     });
   }
-  warp.cta().arrive(kClusterBarrier, warp.index(), 0);
+  cluster.arrive(warp);
 }
 
 void cluster_wait(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
-  if (!warp.cta().expects_others(kClusterBarrier, warp.index())) return;
+  const Cluster& cluster = warp.cta().cluster();
+  if (!cluster.expects_others(warp)) return cluster.learn(warp);
   Split& split = warp.park(inst, mask, Wait::barrier);
   split.barrier = kClusterBarrier;
   split.arrived = true;
@@ -98,7 +100,7 @@ void warp_sync(Warp& warp, const Inst& inst, u32 mask) {
 
 void fence(Warp& warp, const Inst&, u32) {
   if (warp.counts_traffic()) count_exchange(warp);
-  if (warp.program().communicates) warp.cta().clock().fence(warp.index());
+  if (warp.cta().launch().communicates()) warp.cta().shared().clock().fence(warp.index());
 }
 
 void no_fence(Warp&, const Inst&, u32) {}

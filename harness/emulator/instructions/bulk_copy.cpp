@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cp.async.bulk and cp.async.bulk.tensor (PTX ISA 9.0 sections 9.7.9.25.4 and .5, what the TMA unit
-// does), in tile mode: bytes or boxes from global to shared memory, counted by an mbarrier, and
-// back, waited for by groups. Not here: copies between the CTAs of a cluster, im2col, reductions.
+// does), in tile mode: bytes or boxes from global to shared memory, counted by an mbarrier, to one
+// CTA of the cluster or to several, and back, waited for by groups; and bytes from a CTA's shared
+// memory to that of another. Not here: im2col, reductions.
 //
 // Issuing checks both ends. A load is performed when a thread asks for the phase that counts it
 // (mbarriers.h), a store when its thread waits for its group, be it with .read or without.
@@ -16,6 +17,7 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/families.h"
 #include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/global_memory.h"
@@ -117,12 +119,14 @@ bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& r
   return resolve_global_slowly(warp, inst, mask, p, static_cast<int>(over), intent);
 }
 
-// Shared memory has room for a box.
+// Shared memory has room for a box. All CTAs of a cluster have the same.
 bool check_room(Warp& warp, const Inst& inst, int lane, u64 shared, u64 bytes) {
-  if (warp.cta().shared().holds(shared, bytes)) return true;
+  const Cta* const owner = shared_memory_at(warp, inst, lane, shared);
+  if (owner == nullptr) return false;
+  if (owner->shared().holds(shared, bytes)) return true;
   warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
     return fmt::format("a bulk copy of {} bytes at {:#x} of shared memory; {}", bytes, shared,
-                       warp.cta().shared().extent());
+                       owner->shared().extent());
   });
   return false;
 }
@@ -223,41 +227,113 @@ void each_chunk(SharedMemory& shared, const BulkBox& box, const BulkRow& row, Vi
 
 // --- loads ---
 
+// The box with its rows in another CTA's shared memory.
+BulkBox moved(BulkBox box, u64 by) {
+  for (BulkRow& row : box.rows) row.shared += by;
+  return box;
+}
+
+// The copy to one CTA. False after a finding that stops the launch.
+bool load_to(Warp& warp, const Inst& inst, int lane, u64 to, u64 at, BulkLoad load) {
+  Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
+  if (barrier == nullptr) return false;
+  if (rank_of(to) != rank_of(at)) {
+    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+      return fmt::format(
+          "a bulk copy to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have to "
+          "be in the same CTA",
+          rank_of(to), rank_of(at));
+    });
+    return false;
+  }
+  Cta& owner = *barrier->cta;
+  SharedMemory& shared = owner.shared();
+  if (shared.check()) {
+    shared.order().begin_asynchronous();
+    Accessor who = accessor(warp, shared);
+    who.lane = lane;
+    who.inst = &inst;
+    const auto problem =
+        shared.explain_copy(who, to, static_cast<int>(load.box.footprint()), kInBulk);
+    if (problem) shared_problem(warp, inst, lane, *problem);
+    shared.order().end_asynchronous();
+  }
+  issue(std::move(load), *barrier);
+  return true;
+}
+
+// The CTAs that a multicast goes to, as a mask; 0 after a finding.
+u32 targets(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane) {
+  const u32 ctas = lanes<u32>(warp, copy.ctas)[lane] & 0xffff;
+  const std::size_t size = warp.cta().cluster().size();
+  if (ctas != 0 && ctas >> size == 0) return ctas;
+  warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+    return fmt::format("a copy to the CTAs {:#x} of a cluster of {}", ctas, size);
+  });
+  return 0;
+}
+
 void load(Warp& warp, const Inst& inst, u32 mask) {
   const BulkCopy& copy = operation(warp, inst);
-  Cta& cta = warp.cta();
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    if (copy.multicast) {
-      const u32 ctas = lanes<u32>(warp, copy.ctas)[lane] & 0xffff;
-      if (ctas != 1) {
-        return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-          return fmt::format("a copy to the CTAs {:#x} of a cluster of one", ctas);
-        });
-      }
-    }
-    const u64 at = address_at(warp, copy.barrier, lane);
-    Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
-    if (barrier == nullptr) return;
+    const u64 to = address_at(warp, copy.shared, lane), at = address_at(warp, copy.barrier, lane);
     std::optional<BulkBox> box = box_of(warp, inst, copy, lane, Intent::read);
     if (!box) return;
     if (warp.counts_traffic()) count_bulk(warp, inst, *box, true);
-    SharedMemory& shared = cta.shared();
-    if (shared.check()) {
-      shared.order().begin_asynchronous();
+    const BulkLoad load{&inst, &warp, lane, std::move(*box)};
+    if (!copy.multicast) {
+      if (!load_to(warp, inst, lane, to, at, load)) return;
+      continue;
+    }
+    // To the same place of each CTA, and counted by the mbarrier at the same place.
+    for (u32 ctas = targets(warp, inst, copy, lane); ctas != 0; ctas &= ctas - 1) {
+      const auto rank = static_cast<u64>(std::countr_zero(ctas));
+      const u64 by = shared_window(rank) - shared_window(rank_of(to));
+      BulkLoad one = load;
+      one.box = moved(std::move(one.box), by);
+      const u64 barrier = at - shared_window(rank_of(at)) + shared_window(rank);
+      if (!load_to(warp, inst, lane, to + by, barrier, std::move(one))) return;
+    }
+    if (warp.cta().stopping()) return;
+  }
+}
+
+// From the CTA's own shared memory to that of the cluster.
+void load_shared(Warp& warp, const Inst& inst, u32 mask) {
+  const BulkCopy& copy = operation(warp, inst);
+  for (u32 left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const u64 to = address_at(warp, copy.shared, lane), at = address_at(warp, copy.barrier, lane),
+              from = address_at(warp, copy.global, lane);
+    const u32 bytes = lanes<u32>(warp, copy.bytes)[lane];
+    if ((to | from | bytes) % kChunk != 0) {
+      return warp.fail(FindingKind::misaligned, inst, lane, [&] {
+        return fmt::format(
+            "a bulk copy of {} bytes from {:#x} to {:#x} of shared memory; all three have to be "
+            "multiples of 16",
+            bytes, from, to);
+      });
+    }
+    SharedMemory& own = warp.cta().shared();
+    if (!own.holds(from, bytes)) {
+      out_of_bounds(warp, inst, lane, from, Space::shared, static_cast<int>(bytes), Intent::read);
+      return;
+    }
+    if (!check_room(warp, inst, lane, to, bytes)) return;
+    if (own.check()) {
       Accessor who = accessor(warp);
       who.lane = lane;
-      who.inst = &inst;
-      const auto bytes = static_cast<int>(box->footprint());
-      const auto problem =
-          shared.explain_copy(who, address_at(warp, copy.shared, lane), bytes, kInBulk);
+      const auto problem = own.explain_issue(who, from, static_cast<int>(bytes));
       if (problem) shared_problem(warp, inst, lane, *problem);
-      shared.order().end_asynchronous();
     }
-    // Whoever sees the phase end knows of the copy.
-    join(barrier->arrived.shared, shared.order().own(warp.index()));
-    barrier->loads.push_back({&inst, warp.index(), lane, std::move(*box)});
-    load_issued(cta, at, *barrier);
+    BulkLoad load{&inst, &warp, lane};
+    load.box.row_bytes = bytes;
+    BulkRow& row = load.box.rows.emplace_back();
+    row.shared = to;
+    row.copied = bytes;
+    load.from = from;
+    if (!load_to(warp, inst, lane, to, at, std::move(load))) return;
   }
 }
 
@@ -344,6 +420,20 @@ void nothing(Warp&, const Inst&, u32) {}
 
 void perform(Cta& cta, const BulkLoad& load) {
   SharedMemory& shared = cta.shared();
+  if (load.from != 0) {
+    SharedMemory& source = load.warp->cta().shared();
+    const auto bytes = static_cast<int>(load.box.row_bytes);
+    if (source.check()) {
+      Accessor who = accessor(*load.warp);
+      who.lane = load.lane;
+      who.inst = load.at;
+      const auto problem = source.explain_async_read(who, load.from, bytes);
+      if (problem) shared_problem(*load.warp, *load.at, load.lane, *problem);
+    }
+    const u64 to = load.box.rows.front().shared;
+    std::memcpy(shared.data(to), source.data(load.from), load.box.row_bytes);
+    return shared.mark_written(to, bytes);
+  }
   if (load.stored != 0) {
     std::memcpy(shared.data(load.to), load.value.data(), load.stored);
     return shared.mark_written(load.to, static_cast<int>(load.stored));
@@ -374,9 +464,8 @@ void finish_stores(Warp& warp, u32 lanes) {
   warp.bulk_stores().wait(lanes, 0, [&](const BulkStore& store) { perform(warp, store); });
 }
 
-void report_unfinished(Cta& cta, const BulkLoad& load) {
-  const auto& warp = cta.warps()[static_cast<std::size_t>(load.warp)];
-  warp->report(FindingKind::missing_wait, *load.at, load.lane, [] {
+void report_unfinished(const BulkLoad& load) {
+  load.warp->report(FindingKind::missing_wait, *load.at, load.lane, [] {
     return std::string(
         "its mbarrier is gone, or the CTA, and no thread has waited there for this copy");
   });
@@ -399,8 +488,10 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   modifiers.take("tile");
   const bool to_global = !modifiers.left().empty() && modifiers.left().front() == "global";
   modifiers.take("global");
-  modifiers.take_one_of("shared::cta", "shared::cluster");
   auto copy = std::make_unique<BulkCopy>();
+  const bool to_cluster = modifiers.take("shared::cluster");
+  const bool names_own = modifiers.take("shared::cta");
+  copy->from_shared = to_cluster && names_own && !tensor && !to_global;
   copy->multicast = modifiers.take("multicast::cluster");
   const bool hinted = modifiers.take_cache_policy();
   if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
@@ -412,15 +503,17 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   const std::vector<Operand>& operands = instruction.operands;
   const Operand &shared = operands[to_global ? 1 : 0], &global = operands[to_global ? 0 : 1];
   copy->shared = decoder.address(shared, Space::shared);
-  copy->global = decoder.address(global, tensor ? Space::generic : Space::global);
+  copy->global = decoder.address(
+      global, tensor ? Space::generic : (copy->from_shared ? Space::shared : Space::global));
   if (tensor) decode_coordinates(decoder, global, rank, *copy);
   std::size_t next = 2;
   if (!tensor) copy->bytes = decoder.source(operands[next++], 32);
   if (!to_global) copy->barrier = decoder.address(operands[next++], Space::shared);
   if (copy->multicast) copy->ctas = decoder.source(operands[next], 16);
   out.immediate = static_cast<i64>(decoder.program().bulk_copies.size());
+  const bool from_shared = copy->from_shared;
   decoder.program().bulk_copies.push_back(std::move(copy));
-  out.execute = to_global ? store : load;
+  out.execute = to_global ? store : (from_shared ? load_shared : load);
 }
 
 }  // namespace plumbline::emulator

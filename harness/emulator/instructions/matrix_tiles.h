@@ -17,8 +17,9 @@ struct MatrixTile {
   int pattern;                           // bytes after which a swizzle repeats; 16: none
   bool transposed;                       // rows of 16 bytes along m or n, at one k; else along k
 
-  MatrixTile(std::uint64_t descriptor, int swizzle, bool by_the_other)
-      : start((descriptor & 0x3fff) << 4),
+  // `window` is that of the CTA in whose shared memory it lies.
+  MatrixTile(std::uint64_t window, std::uint64_t descriptor, int swizzle, bool by_the_other)
+      : start(window + ((descriptor & 0x3fff) << 4)),
         leading((descriptor >> 16 & 0x3fff) << 4),
         stride((descriptor >> 32 & 0x3fff) << 4),
         pattern(swizzle),

@@ -70,7 +70,7 @@ void make(Warp& warp, const Inst& inst, u32 mask) {
             "there is an mbarrier at {:#x} already; mbarrier.inval has to end it first", address);
       });
     }
-    Mbarrier& barrier = cta.mbarriers().make(address);
+    Mbarrier& barrier = cta.mbarriers().make(cta, address);
     barrier.count = barrier.pending = count;
     barrier.made_by = warp.index();
     barrier.made_at = cta.shared().order().tick();
@@ -85,10 +85,17 @@ void invalidate(Warp& warp, const Inst& inst, u32 mask) {
     const u64 address = address_of(warp, inst, lane);
     const Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
     if (barrier == nullptr) return;
-    for (const BulkLoad& load : barrier->loads) report_unfinished(warp.cta(), load);
-    warp.cta().mbarriers().remove(address);
-    warp.cta().shared().mark_mbarrier(address, false);
+    for (const BulkLoad& load : barrier->loads) report_unfinished(load);
+    Cta& owner = *barrier->cta;
+    owner.mbarriers().remove(address);
+    owner.shared().mark_mbarrier(address, false);
   }
+}
+
+// Another CTA's may be used only as long as that one runs.
+void note_visit(Warp& warp, const Inst& inst, int lane, const Mbarrier& barrier) {
+  Cta& own = warp.cta();
+  if (barrier.cta != &own) barrier.cta->note_visit(warp, inst, lane, own.shared().order().tick());
 }
 
 void expect(Warp& warp, const Inst& inst, u32 mask) {
@@ -96,6 +103,7 @@ void expect(Warp& warp, const Inst& inst, u32 mask) {
     const int lane = std::countr_zero(left);
     Mbarrier* barrier = mbarrier_at(warp, inst, lane, address_of(warp, inst, lane));
     if (barrier == nullptr) return;
+    note_visit(warp, inst, lane, *barrier);
     const u32 bytes = lanes<u32>(warp, inst.b)[lane];
     if (!expect_bytes(warp, inst, lane, *barrier, bytes)) return;
   }
@@ -109,8 +117,9 @@ void complete(Warp& warp, const Inst& inst, u32 mask) {
     Mbarrier* barrier = mbarrier_at(warp, inst, lane, address);
     if (barrier == nullptr) return;
     const auto bytes = static_cast<std::int64_t>(lanes<u32>(warp, inst.b)[lane]);
+    note_visit(warp, inst, lane, *barrier);
     if (!expect_bytes(warp, inst, lane, *barrier, -bytes)) return;
-    settle(warp.cta(), address, *barrier);
+    settle(*barrier);
   }
 }
 
@@ -119,7 +128,7 @@ u64 state_of(const Mbarrier& barrier) { return u64{barrier.phase} << 32 | barrie
 
 void arrive(Warp& warp, const Inst& inst, u32 mask) {
   Cta& cta = warp.cta();
-  const Handover known = (inst.flags & kRelaxed) != 0 ? Handover() : released(warp);
+  Arrivals arrivals(warp, inst, (inst.flags & kRelaxed) != 0);
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_of(warp, inst, lane);
@@ -129,7 +138,7 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
     if ((inst.flags & kExpects) != 0 && !expect_bytes(warp, inst, lane, *barrier, operand)) return;
     const u32 count = (inst.flags & kHasCount) != 0 ? operand : 1;
     const u64 state = state_of(*barrier);
-    if (!take_arrivals(warp, inst, lane, address, *barrier, count, known)) return;
+    if (!take_arrivals(warp, inst, lane, *barrier, count, arrivals.to(*barrier, lane))) return;
     lanes<u64>(warp, inst.d).set(lane, state);
     if ((inst.flags & kDrops) != 0) barrier->count -= count;
     if ((inst.flags & kNoComplete) != 0 && barrier->due()) {
@@ -139,7 +148,7 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
       });
     }
     cta.note_progress();
-    settle(cta, address, *barrier);
+    settle(*barrier);
   }
 }
 
@@ -175,7 +184,14 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
             asked(first), address, barrier->phase);
       });
     }
-    if (open()) perform_loads(warp.cta(), address, *barrier);
+    if (barrier->cta != &warp.cta()) {
+      return warp.fail(FindingKind::bad_operand, inst, first, [&] {
+        return fmt::format("waits at the mbarrier {:#x} of another CTA; a thread can only arrive "
+                           "there",
+                           address);
+      });
+    }
+    if (open()) perform_loads(*barrier);
     if (warp.cta().stopping()) return;
     if (!open()) {
       done |= group;

@@ -7,6 +7,7 @@
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/rows.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/lanes.h"
 #include "harness/emulator/memory/address_space.h"
 
@@ -253,12 +254,24 @@ template <Space S>
   blend(warp.predicate(inst.p), result, mask);
 }
 
+// Of the own CTA, not of others of the cluster.
+void is_own_shared(Warp& warp, const Inst& inst, u32 mask) {
+  const auto a = lanes<u64>(warp, inst.a);
+  const auto own = static_cast<u64>(warp.cta().rank());
+  u32 result = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    const bool is = space_of(a[i]) == Space::shared && rank_of(a[i]) == own;
+    result |= static_cast<u32>(is) << i;
+  }
+  blend(warp.predicate(inst.p), result, mask);
+}
+
 void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                      Inst& out) {
   constexpr HandlerSet handlers[] = {
-      plain<&on_base<&is_space<Space::global>>>, plain<&on_base<&is_space<Space::shared>>>,
+      plain<&on_base<&is_space<Space::global>>>, plain<&on_base<&is_own_shared>>,
       plain<&on_base<&is_space<Space::local>>>,  plain<&on_base<&is_space<Space::constant>>>,
-      plain<&on_base<&is_space<Space::param>>>,  plain<&on_base<&is_space<Space::shared>>>,
+      plain<&on_base<&is_space<Space::param>>>,  plain<&on_base<&is_own_shared>>,
       plain<&on_base<&is_space<Space::shared>>>};
   const int which = modifiers.take_one_of("global", "shared", "local", "const", "param",
                                           "shared::cta", "shared::cluster");
@@ -267,20 +280,22 @@ void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers
   out.execute = pick(handlers[which]);
 }
 
-// mapa: an address of shared memory as the CTA Inst::b of the cluster has it. A cluster is one CTA
-// here.
+// mapa: an address of shared memory as the CTA Inst::b of the cluster has it.
 template <typename T>
 void map_address(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<T>(warp, inst.d);
   const auto a = lanes<T>(warp, inst.a);
   const auto rank = lanes<u32>(warp, inst.b);
+  const std::size_t size = warp.cta().cluster().size();
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    if (rank[lane] != 0) {
-      return warp.fail(FindingKind::bad_operand, inst, lane,
-                       [&] { return fmt::format("CTA {} of a cluster of one", rank[lane]); });
+    if (rank[lane] >= size) {
+      return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+        return fmt::format("CTA rank {} of a cluster of {}", rank[lane], size);
+      });
     }
-    d.set(lane, a[lane]);
+    const u64 window = shared_window(rank_of(a[lane]));
+    d.set(lane, static_cast<T>(a[lane] - window + shared_window(rank[lane])));
   }
 }
 
@@ -297,15 +312,23 @@ void decode_map_address(Decoder& decoder, const Instruction& instruction, Modifi
 }
 
 // getctarank: of an address of shared memory.
+template <typename T>
+void find_rank(Warp& warp, const Inst& inst, u32 mask) {
+  const auto d = lanes<u32>(warp, inst.d);
+  const auto a = lanes<T>(warp, inst.a);
+  for (int i = 0; i < kLanes; ++i)
+    d.set_if(i, (mask >> i & 1) != 0, static_cast<u32>(rank_of(a[i])));
+}
+
 void decode_rank(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                  Inst& out) {
   decoder.require_sm(90);
   modifiers.take("shared::cluster");
-  modifiers.take_type();
-  if (!decoder.require_operands(instruction, 2, 2)) return;
+  const int width = bits(modifiers.take_type());
+  if ((width != 32 && width != 64) || !decoder.require_operands(instruction, 2, 2)) return;
   out.d = decoder.destination(instruction.operands[0], 32);
-  out.a = decoder.constant(0, 32);
-  out.execute = pick(handlers_of<&map1<u32, u32, Same>>);
+  out.a = decoder.source(instruction.operands[1], width);
+  out.execute = width == 64 ? find_rank<u64> : find_rank<u32>;
 }
 
 // createpolicy: a cache policy means nothing here; any value will do.

@@ -2,6 +2,7 @@
 // One function per space, access size and intent. They are apart from the loads and stores that use
 // them: element types would otherwise multiply with spaces.
 #include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/cluster.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -14,7 +15,12 @@ constexpr Access access_of(Intent intent) {
 template <Space S, int Bytes, Intent I>
 [[gnu::always_inline]] inline void run(Warp& warp, const Inst& inst, std::uint32_t mask) {
   constexpr bool kStrong = I != Intent::read && I != Intent::write;
-  if constexpr (kStrong) warp.cta().shared().order().acquire(warp.index());
+  if constexpr (kStrong) {
+    warp.cta().shared().order().acquire(warp.index());
+    if constexpr (S == Space::shared || S == Space::generic) {
+      if (warp.cta().in_cluster()) warp.cta().cluster().learn_all(warp);
+    }
+  }
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
   if constexpr (S != Space::param && S != Space::constant) {
     if (warp.counts_traffic())

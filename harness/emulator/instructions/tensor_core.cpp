@@ -531,8 +531,7 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
     const u64 address = address_of(warp, inst, lane) - window;
     Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
     if (barrier == nullptr) return;
-    barrier->commits.push_back({&inst, warp.index(), lane, cta.tensor_products().issued()});
-    load_issued(cta, address, *barrier);
+    issue({&inst, warp.index(), lane, cta.tensor_products().issued()}, *barrier);
   }
 }
 

@@ -119,7 +119,7 @@ bool require_written(Warp& warp, const TensorProduct& op, int row, int column) {
 
 bool read_a(Warp& warp, const TensorProduct& op, std::size_t element, Fragments& a) {
   if (!op.a_in_tensor_memory) {
-    return read_tile(warp, op, MatrixTile(op.a, swizzle_of(op.a), op.a_by_columns), op.m, element,
+    return read_tile(warp, op, MatrixTile(warp.cta().window(), op.a, swizzle_of(op.a), op.a_by_columns), op.m, element,
                      a);
   }
   TensorMemory& memory = warp.cta().tensor_memory();
@@ -177,7 +177,7 @@ void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top,
 
 void perform_copy(Warp& warp, const TensorProduct& op) {
   TensorMemory& memory = warp.cta().tensor_memory();
-  const MatrixTile tile(op.b, swizzle_of(op.b), false);
+  const MatrixTile tile(warp.cta().window(), op.b, swizzle_of(op.b), false);
   for (int row = 0; row < 32; ++row) {
     const std::byte* const chunk = read_chunk(warp, op, tile.address(row, 0));
     if (chunk == nullptr) return;
@@ -202,7 +202,7 @@ void perform(Cta& cta, const TensorProduct& op) {
   const std::size_t element = std::max<std::size_t>(32 / static_cast<std::size_t>(kind.shape.k), 1);
   Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
   if (!read_a(warp, op, element, a)) return;
-  if (!read_tile(warp, op, MatrixTile(op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
+  if (!read_tile(warp, op, MatrixTile(warp.cta().window(), op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
     return;
   flip(a.data(), a.size(), op.flip_a);
   flip(b.data(), b.size(), op.flip_b);

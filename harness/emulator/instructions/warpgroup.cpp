@@ -38,9 +38,9 @@ bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
 
 using Tile = MatrixTile;
 
-Tile tile_of(u64 descriptor, bool transposed) {
+Tile tile_of(const Warp& warp, u64 descriptor, bool transposed) {
   static constexpr std::array<int, 4> kPatterns = {16, 128, 64, 32};
-  return {descriptor, kPatterns[descriptor >> 62], transposed};
+  return {warp.cta().window(), descriptor, kPatterns[descriptor >> 62], transposed};
 }
 
 // What a register of a fragment holds: eight rows of m or n, and one chunk along k.
@@ -101,11 +101,11 @@ bool multiply(Warp& warp, AsyncProduct& pending) {
   if (op.a.size() == 1) {
     const int top = 16 * (warp.index() % 4);
     const std::array<Corner, 4> corners{{{top, 0}, {top + 8, 0}, {top, 1}, {top + 8, 1}}};
-    if (!read_fragments(warp, inst, tile_of(pending.a_descriptor, op.a_by_columns), corners, a))
+    if (!read_fragments(warp, inst, tile_of(warp, pending.a_descriptor, op.a_by_columns), corners, a))
       return false;
   }
   flip(a, 4, op.flip_a);
-  const Tile tile = tile_of(pending.b_descriptor, op.b_by_rows);
+  const Tile tile = tile_of(warp, pending.b_descriptor, op.b_by_rows);
   LaneValues b[2];
   LaneValues* sums = pending.sums->values.data();
   const auto step = static_cast<std::size_t>(c_registers(op.plan->kind()));

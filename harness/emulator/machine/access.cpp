@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/global_memory.h"
 
@@ -106,18 +107,19 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
 
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem) {
   Finding* const finding = warp.report(problem.kind, inst, lane, [&] { return problem.words; });
-  if (finding == nullptr || problem.other_warp < 0) return;
-  finding->shared_address = problem.address;
+  if (finding == nullptr) return;
+  if (problem.other_warp >= 0) finding->shared_address = problem.address;
   const SharedAccess& other = problem.other;
   if (other.inst == nullptr) return;
-  finding->other = describe_access(warp.program(), other.inst->index, other.access_kind,
-                                   finding->cta, other.warp, other.lane);
+  const Launch& launch = warp.cta().launch();
+  finding->other =
+      describe_access(warp.program(), other.inst->index, other.access_kind,
+                      other.cta ? launch.position(*other.cta) : finding->cta, other.warp, other.lane);
 }
 
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
+void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std::uint32_t unclear,
                          std::uint32_t executing, const Pointers& p, int bytes, Intent intent) {
-  SharedMemory& shared = warp.cta().shared();
-  Accessor who = accessor(warp);
+  Accessor who = accessor(warp, shared);
   who.inst = &inst;
   who.storing = executing;
   who.addresses = p.address.data();
@@ -146,9 +148,9 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
     if (intent == Intent::write && problem->between_writes) {
       ContestedSharedWrite& write = warp.cta().worker().contested_shared.emplace_back();
       write.lane = who.lane;
-      write.address = address;
+      write.where = shared.data(address);
       write.bytes = static_cast<std::size_t>(bytes);
-      std::memcpy(write.before.data(), shared.data(address), write.bytes);
+      std::memcpy(write.before.data(), write.where, write.bytes);
       write.problem = std::move(*problem);
     } else {
       shared_problem(warp, inst, who.lane, *problem);
@@ -157,15 +159,44 @@ void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
 }
 
 void settle_contested(Warp& warp, const Inst& inst) {
-  Cta& cta = warp.cta();
-  WorkerState& worker = cta.worker();
+  WorkerState& worker = warp.cta().worker();
   if (!worker.contested.empty()) worker.races->settle(warp, inst, worker.contested);
   for (const ContestedSharedWrite& write : worker.contested_shared) {
-    if (std::memcmp(write.before.data(), cta.shared().data(write.address), write.bytes) == 0)
-      continue;
+    if (std::memcmp(write.before.data(), write.where, write.bytes) == 0) continue;
     shared_problem(warp, inst, write.lane, write.problem);
   }
   worker.contested_shared.clear();
+}
+
+bool resolve_in_cluster(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                        Intent intent) {
+  for (std::uint32_t left = mask; left != 0;) {
+    // The lanes that mean one CTA's shared memory.
+    const int first = std::countr_zero(left);
+    const std::uint64_t rank = rank_of(p.address[static_cast<std::size_t>(first)]);
+    std::uint32_t group = 0;
+    for (std::uint32_t l = left; l != 0; l &= l - 1) {
+      const int lane = std::countr_zero(l);
+      if (rank_of(p.address[static_cast<std::size_t>(lane)]) == rank) group |= 1u << lane;
+    }
+    left &= ~group;
+    Cta* const owner = shared_memory_at(warp, inst, first, p.address[static_cast<std::size_t>(first)]);
+    if (owner == nullptr) return false;
+    SharedMemory& shared = owner->shared();
+    for (std::uint32_t g = group; g != 0; g &= g - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(g));
+      const std::uint64_t address = p.address[lane];
+      if (!shared.holds(address, static_cast<std::uint64_t>(bytes))) {
+        return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::shared, bytes,
+                             intent);
+      }
+      p.host[lane] = shared.data(address);
+    }
+    if (owner != &warp.cta())
+      owner->note_visit(warp, inst, first, warp.cta().shared().order().tick());
+    if (shared.check()) check_shared_slowly(warp, inst, shared, group, mask, p, bytes, intent);
+  }
+  return true;
 }
 
 void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64_t address,

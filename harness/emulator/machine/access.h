@@ -89,9 +89,12 @@ bool out_of_bounds(Warp& warp, const Inst& inst, int lane, std::uint64_t address
 bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
                            Intent intent);
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem);
-// The lanes that are unclear, of those that execute the access.
-void check_shared_slowly(Warp& warp, const Inst& inst, std::uint32_t unclear,
+// The lanes that are unclear, of those that execute the access, in one CTA's shared memory.
+void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std::uint32_t unclear,
                          std::uint32_t executing, const Pointers& p, int bytes, Intent intent);
+// Lanes that access shared memory of more CTAs than their own.
+bool resolve_in_cluster(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
+                        Intent intent);
 // Once a store has written: contested writes that changed something are races.
 void settle_contested(Warp& warp, const Inst& inst);
 
@@ -111,6 +114,14 @@ inline std::uint32_t used_bytes(const Inst& inst) {
 inline Accessor accessor(const Warp& warp) {
   Accessor who;
   who.warp = warp.index();
+  return who;
+}
+
+// Of shared memory that may be another CTA's.
+inline Accessor accessor(const Warp& warp, const SharedMemory& shared) {
+  Accessor who = accessor(warp);
+  const SharedMemory& own = warp.cta().shared();
+  if (&shared != &own) who.from = &own.clock();
   return who;
 }
 
@@ -196,12 +207,13 @@ template <int Bytes>
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
       const std::uint64_t address = p.address[static_cast<std::size_t>(lane)];
-      if (!shared.holds(address, Bytes))
-        return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, intent);
+      if (shared.holds(address, Bytes)) continue;
+      if (warp.cta().in_cluster()) return resolve_in_cluster(warp, inst, mask, p, Bytes, intent);
+      return out_of_bounds(warp, inst, lane, address, Space::shared, Bytes, intent);
     }
   }
   const std::uint64_t shift =
-      reinterpret_cast<std::uintptr_t>(shared.data(kSharedStart)) - kSharedStart;
+      reinterpret_cast<std::uintptr_t>(shared.data(shared.start())) - shared.start();
   for (std::size_t i = 0; i < kLanes; ++i)
     p.host[i] = reinterpret_cast<std::byte*>(p.address[i] + shift);
   if (!shared.check()) return true;
@@ -218,7 +230,7 @@ template <int Bytes>
       }
     }
   }
-  if (unclear != 0) check_shared_slowly(warp, inst, unclear, mask, p, Bytes, intent);
+  if (unclear != 0) check_shared_slowly(warp, inst, shared, unclear, mask, p, Bytes, intent);
   return true;
 }
 

@@ -13,6 +13,7 @@
 namespace plumbline::emulator {
 
 struct Inst;
+class Warp;
 
 struct BulkRow {
   std::byte* global = nullptr;  // of the first byte that is copied
@@ -42,11 +43,14 @@ constexpr std::uint64_t swizzled(std::uint64_t address, std::uint64_t span) {
   return address ^ (address >> 3 & (span - 16));
 }
 
-// Global to shared memory, or (st.async) a value to shared memory; an mbarrier counts its bytes.
+// To shared memory: a box of global memory, bytes of a CTA's shared memory, or (st.async) a value.
+// An mbarrier beside it counts its bytes.
 struct BulkLoad {
   const Inst* at = nullptr;
-  int warp = 0, lane = 0;
+  Warp* warp = nullptr;  // that issued it, perhaps of another CTA of the cluster
+  int lane = 0;
   BulkBox box = {};
+  std::uint64_t from = 0;    // address of the shared memory of that warp's CTA; 0: global memory
   std::uint64_t to = 0;      // of a value
   std::uint32_t stored = 0;  // its bytes; 0: a box
   std::array<std::byte, 16> value = {};

@@ -17,6 +17,6 @@ void perform(Cta& cta, const BulkLoad& load);
 void finish_stores(Warp& warp, std::uint32_t lanes);
 
 // The CTA or the mbarrier of the copy ends, and no thread has waited for it.
-void report_unfinished(Cta& cta, const BulkLoad& load);
+void report_unfinished(const BulkLoad& load);
 
 }  // namespace plumbline::emulator

@@ -9,23 +9,21 @@
 
 #include "harness/emulator/machine/barrier.h"
 #include "harness/emulator/machine/bulk_copy.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
-#include "harness/emulator/machine/warpgroup_waits.h"
 
 namespace plumbline::emulator {
 namespace {
 
-// Turns of all warps before a CTA of a communicating kernel makes room for another.
-constexpr int kRoundsBeforeOthers = 4, kMostRounds = 100;
-
-// How often waits for mbarriers fail, with nothing happening in between, before that is a deadlock.
-// A warp may look at many of them in turn.
-constexpr int kMostExpiries = 64;
+std::int64_t rank_in_cluster(const std::array<std::int64_t, 3>& cluster,
+                             const std::array<std::int64_t, 3>& cta) {
+  return cta[0] % cluster[0] + cluster[0] * (cta[1] % cluster[1] + cluster[1] * (cta[2] % cluster[2]));
+}
 
 std::uint32_t special_value(Special special, const Launch& launch,
                             const std::array<std::int64_t, 3>& cta, int warp, int lane) {
   const std::int64_t thread = std::int64_t{32} * warp + lane;
-  const std::array<std::int64_t, 3>& block = launch.block;
+  const std::array<std::int64_t, 3>&block = launch.block, &cluster = launch.cluster;
   const auto value = [&]() -> std::int64_t {
     switch (special) {
       case Special::tid_x:
@@ -72,6 +70,36 @@ std::uint32_t special_value(Special special, const Launch& launch,
         return launch.dynamic_shared_bytes;
       case Special::total_smem_size:
         return launch.program.static_shared_bytes + launch.dynamic_shared_bytes;
+      case Special::clusterid_x:
+        return cta[0] / cluster[0];
+      case Special::clusterid_y:
+        return cta[1] / cluster[1];
+      case Special::clusterid_z:
+        return cta[2] / cluster[2];
+      case Special::nclusterid_x:
+        return launch.grid[0] / cluster[0];
+      case Special::nclusterid_y:
+        return launch.grid[1] / cluster[1];
+      case Special::nclusterid_z:
+        return launch.grid[2] / cluster[2];
+      case Special::cluster_ctaid_x:
+        return cta[0] % cluster[0];
+      case Special::cluster_ctaid_y:
+        return cta[1] % cluster[1];
+      case Special::cluster_ctaid_z:
+        return cta[2] % cluster[2];
+      case Special::cluster_nctaid_x:
+        return cluster[0];
+      case Special::cluster_nctaid_y:
+        return cluster[1];
+      case Special::cluster_nctaid_z:
+        return cluster[2];
+      case Special::cluster_ctarank:
+        return rank_in_cluster(cluster, cta);
+      case Special::cluster_nctarank:
+        return launch.ctas_of_a_cluster();
+      case Special::is_explicit_cluster:
+        return launch.explicit_cluster ? 1 : 0;
       case Special::zero:
         return 0;
       case Special::one:
@@ -84,7 +112,8 @@ std::uint32_t special_value(Special special, const Launch& launch,
 
 }  // namespace
 
-Cta::Cta(const Launch& launch, WorkerState& worker) : launch_(&launch), worker_(&worker) {
+Cta::Cta(const Launch& launch, WorkerState& worker, Cluster& cluster, int rank)
+    : launch_(&launch), worker_(&worker), cluster_(&cluster), rank_(rank) {
   shared_.configure(launch.program.static_shared_bytes, launch.program.dynamic_shared_offset(),
                     launch.dynamic_shared_bytes, launch.options.check_shadow);
   const auto warps = static_cast<int>((launch.threads_per_cta() + 31) / 32);
@@ -98,18 +127,20 @@ Cta::Cta(const Launch& launch, WorkerState& worker) : launch_(&launch), worker_(
 void Cta::start(std::int64_t linear) {
   linear_ = linear;
   position_ = launch_->position(linear);
-  stopping_ = false;
+  finished_ = false;
   log_.clear();
   barriers_.fill(Barrier());
   mbarriers_.clear();
   tensor_memory_.start(launch_->shared_garbage);
   tensor_products_.clear();
-  expiries_ = 0;
-  shared_.start_cta(launch_->shared_garbage);
+  visits_.clear();
+  known_at_exit_ = nullptr;
+  shared_.start_cta(launch_->shared_garbage, static_cast<std::uint64_t>(rank_));
   for (const SharedByte& byte : launch_->traced) {
-    if (byte.cta == position_) shared_.trace(byte.address);
+    // The byte may be that of another CTA of the cluster; trace() leaves out those.
+    if (launch_->cluster_of(byte.cta) == launch_->cluster_of(position_)) shared_.trace(byte.address);
   }
-  if (launch_->program.communicates) clock_.start(static_cast<std::uint32_t>(linear));
+  shared_.clock().start(static_cast<std::uint32_t>(linear));
   local_.clear();
   if (worker_->traffic != nullptr) {
     traffic_.touched.clear();
@@ -131,34 +162,36 @@ void Cta::fill_special_registers(Warp& warp) {
   }
 }
 
-Progress Cta::run() {
-  // Rounds in which a warp used up its time slice: loops without end in sight, perhaps waiting for
-  // another CTA. Rounds that end because all warps wait at barriers are progress, up to a point: a
-  // CTA can wait for another one with a barrier in its loop.
-  for (int rounds = 0, long_rounds = 0;; ++rounds) {
-    bool ran = false;
-    bool cut_short = false;
-    for (const auto& warp : warps_) {
-      if (warp->done() || !warp->runnable()) continue;
-      if (launch_->given_up()) return Progress::given_up;
-      warp->run();
-      ran = true;
-      if (stopping_) return Progress::stopped;
-      cut_short = cut_short || warp->was_cut_short();
-    }
-    if (live_warps() == 0) {
-      mbarriers_.each_load([&](const BulkLoad& load) { report_unfinished(*this, load); });
-      report_unfinished_tensor_work();
-      return Progress::finished;
-    }
-    if (!ran) {
-      if (give_up_warpgroups(*this) || wait_longer() || give_up_late_lanes()) continue;
-      report_deadlock();
-      return Progress::stopped;
-    }
-    long_rounds += cut_short ? 1 : 0;
-    if (!launch_->program.communicates) continue;
-    if (long_rounds >= kRoundsBeforeOthers || rounds >= kMostRounds) return Progress::polling;
+void Cta::finish() {
+  finished_ = true;
+  mbarriers_.each_load([](const BulkLoad& load) { report_unfinished(load); });
+  report_unfinished_tensor_work();
+  report_visits();
+}
+
+bool Cta::stopping() const { return cluster_->stopping(); }
+
+void Cta::stop() { cluster_->stop(); }
+
+void Cta::note_progress() { cluster_->note_progress(); }
+
+void Cta::note_visit(const Warp& visitor, const Inst& inst, int lane, std::uint32_t tick) {
+  const std::uint32_t cta = visitor.cta().shared().clock().cta();
+  visits_[{cta, visitor.index()}] = {&inst, visitor.cta().rank(), visitor.index(), lane, tick};
+}
+
+void Cta::report_visits() {
+  if (!shared_.check()) return;
+  for (const auto& [from, visit] : visits_) {
+    if (holds(known_at_exit_, from.first, visit.warp, visit.tick)) continue;
+    Warp& warp = *cluster_->ctas()[static_cast<std::size_t>(visit.rank)]
+                      ->warps()[static_cast<std::size_t>(visit.warp)];
+    warp.report(FindingKind::race, *visit.inst, visit.lane, [&] {
+      return fmt::format(
+          "uses the shared memory of CTA rank {} of the cluster, and nothing keeps that CTA from "
+          "exiting before; a barrier.cluster, or a wait for this access, has to come before its end",
+          rank_);
+    });
   }
 }
 
@@ -220,7 +253,7 @@ void Cta::complete(int id) {
   } else {
     shared_.order().partial_barrier(barrier.participants);
   }
-  if (launch_->program.communicates) clock_.barrier(barrier.participants, all);
+  if (launch_->communicates()) shared_.clock().barrier(barrier.participants);
   note_progress();
   const Inst* at = nullptr;  // where a warp waits
   for (const auto& warp : warps_) {
@@ -240,13 +273,12 @@ void Cta::complete(int id) {
 void Cta::lanes_exited(Warp& warp) {
   for (int id = 0; id < kBarriers; ++id) arrive_if_complete(warp, id);
   if (!warp.done()) return;
-  for (int id = 0; id <= kClusterBarrier; ++id) {
+  known_at_exit_ = join(known_at_exit_, shared_.clock().known(warp.index()));
+  for (int id = 0; id < kBarriers; ++id) {
     if (barriers_[static_cast<std::size_t>(id)].expected == 0) settle(id);
   }
+  cluster_->settle();
 }
-
-// Lets waits for mbarriers fail, for code that does something else then.
-bool Cta::wait_longer() { return expiries_++ < kMostExpiries && expire_waits(*this); }
 
 bool Cta::give_up_late_lanes() {
   bool any = false;
@@ -266,27 +298,15 @@ std::string Cta::what_for(const Split& split) {
   }
 }
 
-void Cta::report_deadlock() {
-  std::string words = "no warp can run:";
-  const Inst* first = nullptr;
-  int first_warp = -1;
-  int first_lane = -1;
-  for (const auto& warp : warps_) {
-    for (const Split& split : warp->splits()) {
-      const Instruction* origin = launch_->program.origin[split.at->index];
-      words += fmt::format(
-          "{} warp {}{} waits for {} at line {}", first == nullptr ? "" : ",", warp->index(),
-          split.mask == warp->live() ? "" : fmt::format(" (lanes {:#010x})", split.mask),
-          what_for(split), origin->line);
-      if (first == nullptr) {
-        first = split.at;
-        first_warp = warp->index();
-        first_lane = std::countr_zero(split.mask);
-      }
-    }
+std::string Cta::describe_waits(const Warp& warp) {
+  std::string words;
+  for (const Split& split : warp.splits()) {
+    words += fmt::format(
+        "{}warp {}{} waits for {} at line {}", words.empty() ? "" : ", ", warp.index(),
+        split.mask == warp.live() ? "" : fmt::format(" (lanes {:#010x})", split.mask),
+        what_for(split), launch_->program.origin[split.at->index]->line);
   }
-  log_.add(FindingKind::deadlock, launch_->program, first->index, position_, first_warp, first_lane,
-           [&] { return words; });
+  return words;
 }
 
 }  // namespace plumbline::emulator

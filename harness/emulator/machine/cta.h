@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A CTA: its warps, shared memory, barriers and findings. It runs warps in turn until all have
-// exited, a finding stops the launch, the launch is given up, or, in kernels that communicate,
-// every warp only polls.
+// A CTA: its warps, shared memory, barriers and findings. Its cluster runs the warps (cluster.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/emulator/machine/cta_races.h"
@@ -18,7 +18,6 @@
 #include "harness/emulator/machine/tensor_products.h"
 #include "harness/emulator/machine/traffic.h"
 #include "harness/emulator/machine/warp.h"
-#include "harness/emulator/memory/cta_clock.h"
 #include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/shared_memory.h"
 #include "oracles/models/mma_scaled.h"
@@ -28,7 +27,7 @@ namespace plumbline::emulator {
 // A write of shared memory that another warp wrote: a race if it changes something.
 struct ContestedSharedWrite {
   int lane = 0;
-  std::uint64_t address = 0;
+  const std::byte* where = nullptr;
   std::size_t bytes = 0;
   std::array<std::byte, 32> before{};
   SharedProblem problem;
@@ -51,17 +50,31 @@ struct WorkerState {
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
 };
 
-enum class Progress : std::uint8_t { finished, polling, stopped, given_up };
-
 constexpr int kBarriers = 16;
-constexpr int kClusterBarrier = kBarriers;  // barrier.cluster, of a cluster of one CTA
+constexpr int kClusterBarrier = kBarriers;  // Split::barrier of barrier.cluster
+
+class Cluster;
 
 class Cta {
  public:
-  Cta(const Launch& launch, WorkerState& worker);
+  Cta(const Launch& launch, WorkerState& worker, Cluster& cluster, int rank);
   // Readies everything for CTA number `linear` of the grid.
   void start(std::int64_t linear);
-  Progress run();
+  // All warps have exited.
+  void finish();
+
+  bool finished() const { return finished_; }
+
+  Cluster& cluster() const { return *cluster_; }
+
+  // Of more CTAs than this one.
+  bool in_cluster() const { return launch_->ctas_of_a_cluster() > 1; }
+
+  // In the cluster.
+  int rank() const { return rank_; }
+
+  // What the addresses of its shared memory begin with.
+  std::uint64_t window() const { return shared_window(static_cast<std::uint64_t>(rank_)); }
 
   const Launch& launch() const { return *launch_; }
 
@@ -69,8 +82,7 @@ class Cta {
 
   SharedMemory& shared() { return shared_; }
 
-  // Of launches that communicate.
-  CtaClock& clock() { return clock_; }
+  const SharedMemory& shared() const { return shared_; }
 
   Mbarriers& mbarriers() { return mbarriers_; }
 
@@ -89,9 +101,12 @@ class Cta {
 
   const std::array<std::int64_t, 3>& position() const { return position_; }
 
-  bool stopping() const { return stopping_; }
+  bool stopping() const;
+  void stop();
 
-  void stop() { stopping_ = true; }
+  // A thread of another CTA of the cluster uses this one's shared memory, at the tick of its own
+  // CTA: the exit has to come later.
+  void note_visit(const Warp& visitor, const Inst& inst, int lane, std::uint32_t tick);
 
   std::byte* local_memory(int warp) {
     return local_.data() + static_cast<std::size_t>(warp) * local_stride_;
@@ -105,13 +120,14 @@ class Cta {
   void contribute(int id, std::uint32_t lanes, std::uint32_t predicate);
   void lanes_exited(Warp& warp);
 
-  // The warp has arrived, and the barrier is not complete.
-  bool expects_others(int id, int warp) const {
-    return (barriers_[static_cast<std::size_t>(id)].participants >> warp & 1) != 0;
-  }
-
   // Something happened that a thread may wait for.
-  void note_progress() { expiries_ = 0; }
+  void note_progress();
+
+  std::uint32_t live_warps() const;
+  // Lets lanes at instructions of a whole warp go on without those that cannot come.
+  bool give_up_late_lanes();
+  // What its lanes wait for; empty where they wait for nothing.
+  std::string describe_waits(const Warp& warp);
 
  private:
   struct Barrier {
@@ -127,32 +143,37 @@ class Cta {
   void fill_special_registers(Warp& warp);
   void settle(int id);
   void complete(int id);
-  std::uint32_t live_warps() const;
-  bool wait_longer();
-  // Lets lanes at instructions of a whole warp go on without those that cannot come.
-  bool give_up_late_lanes();
   std::string what_for(const Split& split);
-  void report_deadlock();
+  // The CTA may end while others still use its shared memory.
+  void report_visits();
   // Of tcgen05: products that nobody waited for, memory that nobody freed.
   void report_unfinished_tensor_work();
 
+  struct Visit {
+    const Inst* inst = nullptr;
+    int rank = 0, warp = 0, lane = 0;
+    std::uint32_t tick = 0;
+  };
+
   const Launch* launch_;
   WorkerState* worker_;
+  Cluster* cluster_;
+  int rank_;
   SharedMemory shared_;
-  CtaClock clock_;
   Mbarriers mbarriers_;
   TensorMemory tensor_memory_;
   TensorProducts tensor_products_;
-  int expiries_ = 0;  // of waits for mbarriers, since the last progress
   FindingLog log_;
   std::vector<std::unique_ptr<Warp>> warps_;
-  std::array<Barrier, kBarriers + 1> barriers_{};
+  std::array<Barrier, kBarriers> barriers_{};
+  std::map<std::pair<std::uint32_t, int>, Visit> visits_;  // by CTA and warp, the last one
+  Horizon known_at_exit_;                                  // by warps that have exited
   CtaTraffic traffic_;
   LazyMemory local_;
   std::size_t local_stride_ = 0;  // per warp
   std::int64_t linear_ = 0;
   std::array<std::int64_t, 3> position_{};
-  bool stopping_ = false;
+  bool finished_ = false;
 };
 
 }  // namespace plumbline::emulator

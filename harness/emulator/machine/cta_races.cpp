@@ -83,7 +83,7 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   mark.inst = inst.index;
   // To other CTAs an atomic of CTA scope is a read and a write.
   const bool atomic = intent == Intent::update && (inst.flags & kCtaScope) == 0;
-  const std::uint32_t tick = launch_.program.communicates ? cta.clock().tick() : 0;
+  const std::uint32_t tick = launch_.communicates() ? cta.shared().clock().tick() : 0;
   std::unique_lock<std::mutex> held;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
@@ -176,8 +176,8 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
 }
 
 bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
-  return launch_.program.communicates &&
-         warp.cta().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier));
+  return launch_.communicates() &&
+         warp.cta().shared().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier));
 }
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
@@ -233,7 +233,7 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
 
 void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,
                            const Pointers& pointers, Intent intent) {
-  CtaClock& clock = warp.cta().clock();
+  CtaClock& clock = warp.cta().shared().clock();
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const std::uint64_t address =
         pointers.address[static_cast<std::size_t>(std::countr_zero(left))];

@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "harness/emulator/machine/cta.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/cta_races.h"
 #include "oracles/base/random.h"
 #include "oracles/base/threads.h"
@@ -27,11 +27,14 @@ class Results {
   // CTAs behind the first one that stopped need not run: their findings would be dropped.
   bool wanted(std::int64_t cta) const { return cta <= stopped_at_.load(std::memory_order_relaxed); }
 
-  void add(Cta& cta, Progress progress) {
-    if (cta.log().empty() && progress != Progress::stopped) return;
-    const std::scoped_lock lock(mutex_);
-    logs_.emplace_back(cta.linear(), std::move(cta.log()));
-    if (progress == Progress::stopped) stopped_at_ = std::min(stopped_at_.load(), cta.linear());
+  void add(Cluster& cluster, Progress progress) {
+    const std::int64_t first = cluster.ctas().front()->linear();
+    for (const auto& cta : cluster.ctas()) {
+      if (cta->log().empty() && progress != Progress::stopped) continue;
+      const std::scoped_lock lock(mutex_);
+      logs_.emplace_back(first, std::move(cta->log()));
+      if (progress == Progress::stopped) stopped_at_ = std::min(stopped_at_.load(), first);
+    }
   }
 
   void add(const WorkerState& worker) {
@@ -49,8 +52,7 @@ class Results {
 
   LaunchOutcome outcome(const Program& program) {
     LaunchOutcome out;
-    std::sort(logs_.begin(), logs_.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(logs_, {}, [](const auto& log) { return log.first; });
     FindingLog all;
     for (const auto& [cta, log] : logs_) {
       if (wanted(cta)) all.join(log);
@@ -71,7 +73,7 @@ class Results {
 
   std::mutex mutex_;
   std::atomic<std::int64_t> stopped_at_ = kNone;
-  std::vector<std::pair<std::int64_t, FindingLog>> logs_;
+  std::vector<std::pair<std::int64_t, FindingLog>> logs_;  // by the first CTA of the cluster
   std::vector<std::uint64_t> counts_, repeats_;
   std::unique_ptr<TrafficCounter> traffic_;
 };
@@ -87,11 +89,12 @@ WorkerState worker_state(const Launch& launch, CtaRaces* races) {
   return worker;
 }
 
-// In which order CTAs start. Hardware promises none among those that are resident together, so any
-// order within each `window` of them is legal; and what waits for an earlier window is never kept
-// from running.
-std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std::uint64_t seed) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(ctas));
+// In which order clusters start. Hardware promises none among those that are resident together, so
+// any order within each `window` of them is legal; and what waits for an earlier window is never
+// kept from running.
+std::vector<std::int64_t> start_order(std::int64_t clusters, std::size_t window,
+                                      std::uint64_t seed) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(clusters));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   if (seed == 0) return order;
   Random random(seed);
@@ -113,7 +116,7 @@ std::vector<std::int64_t> start_order(std::int64_t ctas, std::size_t window, std
 void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
                   std::atomic<std::size_t>& next, Results& results) {
   WorkerState worker = worker_state(launch, races);
-  Cta cta(launch, worker);
+  Cluster cta(launch, worker);
   for (;;) {
     const std::size_t turn = next.fetch_add(1);
     if (turn >= order.size()) break;
@@ -126,32 +129,34 @@ void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::
   results.add(worker);
 }
 
-// How many CTAs may wait for each other. A cooperative launch is as large as the chip holds: by
+// How many clusters may wait for each other. A cooperative launch is as large as the chip holds: by
 // threads, by shared memory (with the 1 KiB of each that the system reserves), and 32 for each of
 // 132 multiprocessors.
 std::size_t most_resident(const Launch& launch) {
-  if (launch.options.resident_ctas > 0)
-    return static_cast<std::size_t>(launch.options.resident_ctas);
+  const auto clusters = [&](std::int64_t ctas) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(1, ctas / launch.ctas_of_a_cluster()));
+  };
+  if (launch.options.resident_ctas > 0) return clusters(launch.options.resident_ctas);
   constexpr std::int64_t kMultiprocessors = 132, kMostCtas = 32, kThreads = 2048,
                          kSharedBytes = 228 * 1024;
   const std::int64_t threads = (launch.threads_per_cta() + 31) / 32 * 32;
   const std::int64_t shared =
       launch.program.static_shared_bytes + launch.dynamic_shared_bytes + 1024;
   const std::int64_t each = std::min({kMostCtas, kThreads / threads, kSharedBytes / shared});
-  return static_cast<std::size_t>(std::max<std::int64_t>(1024, kMultiprocessors * each));
+  return clusters(std::max<std::int64_t>(1024, kMultiprocessors * each));
 }
 
-// CTAs that may wait for each other: the oldest run first, and another one starts whenever all
+// Clusters that may wait for each other: the oldest run first, and another one starts whenever all
 // resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   WorkerState worker = worker_state(launch, races);
-  std::vector<std::unique_ptr<Cta>> resident, spare;
+  std::vector<std::unique_ptr<Cluster>> resident, spare;
   const std::size_t limit = most_resident(launch);
-  const std::vector<std::int64_t> order = start_order(launch.ctas(), limit, launch.cta_order);
+  const std::vector<std::int64_t> order = start_order(launch.clusters(), limit, launch.cta_order);
   std::size_t next = 0;
   while (next < order.size() || !resident.empty()) {
     if (next < order.size() && resident.size() < limit) {
-      if (spare.empty()) spare.push_back(std::make_unique<Cta>(launch, worker));
+      if (spare.empty()) spare.push_back(std::make_unique<Cluster>(launch, worker));
       resident.push_back(std::move(spare.back()));
       spare.pop_back();
       resident.back()->start(order[next++]);
@@ -172,13 +177,13 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
     if (stopped) break;
   }
   // A stopped launch keeps what the others had found so far.
-  for (const auto& cta : resident) results.add(*cta, Progress::polling);
+  for (const auto& cluster : resident) results.add(*cluster, Progress::polling);
   results.add(worker);
 }
 
 // CTAs that communicate take turns on one.
 std::int64_t worker_count(const Launch& launch) {
-  if (launch.program.communicates || launch.one_worker) return 1;
+  if (launch.communicates() || launch.one_worker) return 1;
   const auto hardware =
       static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
@@ -238,7 +243,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
   CtaRaces* const races = watched ? &*watcher : nullptr;
-  if (launch.program.communicates) {
+  if (launch.communicates()) {
     run_resident(launch, races, results);
   } else {
     std::atomic<std::size_t> next = 0;
@@ -249,7 +254,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   }
   if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
-  out.communicates = launch.program.communicates;
+  out.communicates = launch.communicates();
   out.undecided = watched && watcher->undecided();
   out.unwritten_registers = unwritten_registers_of(launch.program, out);
   if (watched) {

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "harness/emulator/machine/bulk_copy.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/cta.h"
 #include "harness/emulator/machine/lanes.h"
 
@@ -15,12 +18,22 @@ void answer(Warp& warp, const Split& split, bool complete) {
   blend(warp.predicate(split.at->p), complete ? kFullMask : 0, split.mask);
 }
 
+void perform_if_awaited(Mbarrier& barrier) {
+  for (const auto& warp : barrier.cta->warps()) {
+    for (const Split& split : warp->splits()) {
+      if (split.wait == Wait::mbarrier && split.address == barrier.address)
+        return perform_loads(barrier);
+    }
+  }
+}
+
 }  // namespace
 
 Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address) {
-  Cta& cta = warp.cta();
   if (warp.counts_traffic()) count_exchange(warp);
-  Mbarrier* const barrier = cta.mbarriers().find(address);
+  Cta* const cta = shared_memory_at(warp, inst, lane, address);
+  if (cta == nullptr) return nullptr;
+  Mbarrier* const barrier = cta->mbarriers().find(address);
   if (barrier == nullptr) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
       return fmt::format("there is no mbarrier at {:#x} of shared memory; mbarrier.init makes one",
@@ -28,12 +41,13 @@ Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
     });
     return nullptr;
   }
-  const bool own = barrier->made_by == warp.index();
-  if (!own && cta.shared().check() &&
-      !cta.shared().order().ordered(warp.index(), barrier->made_by, barrier->made_at)) {
+  const bool abroad = cta != &warp.cta();
+  if ((abroad || barrier->made_by != warp.index()) && cta->shared().check() &&
+      !warp.cta().shared().clock().knows(warp.index(), cta->shared().clock().cta(),
+                                         barrier->made_by, barrier->made_at)) {
     warp.report(FindingKind::race, inst, lane, [&] {
-      return fmt::format("uses the mbarrier {:#x} that warp {} made with no barrier between",
-                         address, barrier->made_by);
+      return fmt::format("uses the mbarrier {:#x} that warp {}{} made with no barrier between",
+                         address, barrier->made_by, abroad ? " of another CTA" : "");
     });
   }
   return barrier;
@@ -51,20 +65,28 @@ bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std
   return false;
 }
 
-Handover released(Warp& warp) {
-  Cta& cta = warp.cta();
-  Handover known;
-  known.shared = cta.shared().order().release(warp.index());
-  if (warp.program().communicates) cta.clock().give(warp.index(), known.global);
-  return known;
+Arrivals::Arrivals(Warp& warp, const Inst& inst, bool relaxed)
+    : warp_(warp), inst_(inst), relaxed_(relaxed), tick_(warp.cta().shared().order().tick()) {}
+
+const Handover& Arrivals::to(const Mbarrier& barrier, int lane) {
+  const bool at_home = barrier.cta == &warp_.cta();
+  if (!at_home) barrier.cta->note_visit(warp_, inst_, lane, tick_);
+  if (relaxed_) return nothing_;
+  CtaClock& clock = warp_.cta().shared().clock();
+  if (at_home) {
+    if (!own_) own_ = clock.give(warp_.index());
+    return *own_;
+  }
+  if (!abroad_) abroad_ = clock.give_abroad(warp_.index());
+  return *abroad_;
 }
 
-bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Mbarrier& barrier,
-                   std::uint32_t count, const Handover& known) {
+bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::uint32_t count,
+                   const Handover& known) {
   if (count < 1 || count > barrier.pending) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
       return fmt::format("{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}{}",
-                         count, address, barrier.phase, barrier.pending, barrier.count,
+                         count, barrier.address, barrier.phase, barrier.pending, barrier.count,
                          barrier.pending == 0 ? fmt::format(" and {} bytes", barrier.bytes) : "");
     });
     return false;
@@ -74,17 +96,17 @@ bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address
   return true;
 }
 
-void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
+void settle(Mbarrier& barrier) {
   if (!barrier.due()) return;
   ++barrier.phase;
   barrier.pending = barrier.count;
   barrier.complete.add(barrier.arrived);
   barrier.arrived = {};
-  cta.note_progress();
-  for (const auto& warp : cta.warps()) {
+  barrier.cta->note_progress();
+  for (const auto& warp : barrier.cta->warps()) {
     warp->release(
         [&](const Split& split) {
-          return split.wait == Wait::mbarrier && split.address == address &&
+          return split.wait == Wait::mbarrier && split.address == barrier.address &&
                  split.phase < barrier.phase;
         },
         [&](const Split& split) {
@@ -94,7 +116,8 @@ void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
   }
 }
 
-void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
+void perform_loads(Mbarrier& barrier) {
+  Cta& cta = *barrier.cta;
   for (const BulkLoad& load : barrier.loads) {
     perform(cta, load);
     barrier.bytes -= static_cast<std::int64_t>(load.bytes());
@@ -102,7 +125,7 @@ void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
   const bool loaded = !barrier.loads.empty();
   barrier.loads.clear();
   const std::uint32_t phase = barrier.phase;
-  if (loaded) settle(cta, address, barrier);
+  if (loaded) settle(barrier);
   while (barrier.phase == phase && !barrier.commits.empty() && !cta.stopping()) {
     const TensorCommit commit = barrier.commits.front();
     barrier.commits.erase(barrier.commits.begin());
@@ -112,25 +135,26 @@ void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
     // Whoever sees the phase end knows that the tiles were read.
     cta.shared().order().next_tick();
     Handover known;
-    known.shared = cta.shared().order().own(commit.warp);
-    if (!take_arrivals(warp, *commit.at, commit.lane, address, barrier, 1, known)) return;
-    settle(cta, address, barrier);
+    known.own = cta.shared().order().own(commit.warp);
+    if (!take_arrivals(warp, *commit.at, commit.lane, barrier, 1, known)) return;
+    settle(barrier);
   }
 }
 
-void load_issued(Cta& cta, std::uint64_t address, Mbarrier& barrier) {
-  for (const auto& warp : cta.warps()) {
-    for (const Split& split : warp->splits()) {
-      if (split.wait == Wait::mbarrier && split.address == address)
-        return perform_loads(cta, address, barrier);
-    }
-  }
+void issue(BulkLoad load, Mbarrier& barrier) {
+  // Whoever sees the phase end knows of the copy.
+  join(barrier.arrived.own, barrier.cta->shared().order().own(load.warp->index()));
+  barrier.loads.push_back(std::move(load));
+  perform_if_awaited(barrier);
+}
+
+void issue(const TensorCommit& commit, Mbarrier& barrier) {
+  barrier.commits.push_back(commit);
+  perform_if_awaited(barrier);
 }
 
 void learn(Warp& warp, const Mbarrier& barrier) {
-  Cta& cta = warp.cta();
-  cta.shared().order().acquire(warp.index(), barrier.complete.shared);
-  if (warp.program().communicates) cta.clock().take(warp.index(), barrier.complete.global);
+  warp.cta().shared().clock().take(warp.index(), barrier.complete);
 }
 
 bool expire_waits(Cta& cta) {

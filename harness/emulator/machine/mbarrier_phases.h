@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "harness/emulator/machine/mbarriers.h"
@@ -16,30 +17,46 @@ class Cta;
 // Inst::flags of what arrives and waits: no knowledge passes.
 constexpr std::uint32_t kRelaxed = 1;
 
-// The object at an address of shared memory, for a lane that is about to use it. Null after a
-// finding that stops the launch: none was made there.
+// The object at an address of shared memory, which may be that of another CTA of the cluster, for a
+// lane that is about to use it. Null after a finding that stops the launch: none was made there.
 Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address);
 
 // Bytes are announced, or, negative, have come. False after a finding that stops the launch.
 bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::int64_t bytes);
 
-// What the warp hands over when it arrives.
-Handover released(Warp& warp);
+// What one instruction hands over when its lanes arrive, at mbarriers of their own CTA or of others.
+class Arrivals {
+ public:
+  // Nothing is handed over by those that say .relaxed.
+  Arrivals(Warp& warp, const Inst& inst, bool relaxed);
+
+  const Handover& to(const Mbarrier& barrier, int lane);
+
+ private:
+  Warp& warp_;
+  const Inst& inst_;
+  bool relaxed_;
+  std::uint32_t tick_;  // before it hands anything over
+  std::optional<Handover> own_, abroad_;
+  Handover nothing_;
+};
 
 // A lane arrives `count` times. The phase does not end by that: settle() follows. False after a
 // finding that stops the launch.
-bool take_arrivals(Warp& warp, const Inst& inst, int lane, std::uint64_t address, Mbarrier& barrier,
-                   std::uint32_t count, const Handover& known);
+bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::uint32_t count,
+                   const Handover& known);
 
 // Ends the phase if nothing is missing, and lets those go on that waited for it.
-void settle(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+void settle(Mbarrier& barrier);
 
 // Somebody asks for the phase that is open: its copies are performed, and products and their
 // commits as long as the phase lacks arrivals.
-void perform_loads(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+void perform_loads(Mbarrier& barrier);
 
-// A copy was issued: performed at once if somebody waits already.
-void load_issued(Cta& cta, std::uint64_t address, Mbarrier& barrier);
+// A copy is issued, whose bytes the mbarrier counts, or a commit, which will arrive there. They are
+// performed at once if somebody waits already.
+void issue(BulkLoad load, Mbarrier& barrier);
+void issue(const TensorCommit& commit, Mbarrier& barrier);
 
 // The warp may rely on what those knew who came in the phases that are complete.
 void learn(Warp& warp, const Mbarrier& barrier);

@@ -19,23 +19,15 @@
 
 #include "harness/emulator/machine/bulk_copies.h"
 #include "harness/emulator/machine/tensor_products.h"
-#include "harness/emulator/memory/access_order.h"
 #include "harness/emulator/memory/cta_clock.h"
 
 namespace plumbline::emulator {
 
-// What threads that arrive hand to those that wait.
-struct Handover {
-  Knowledge shared{};
-  CtaClock::Passed global;
-
-  void add(const Handover& other) {
-    join(shared, other.shared);
-    global.add(other.global);
-  }
-};
+class Cta;
 
 struct Mbarrier {
+  Cta* cta = nullptr;  // in whose shared memory it lies, and where
+  std::uint64_t address = 0;
   std::uint32_t count = 0;  // arrivals of a phase; arrive_drop lowers it
   std::uint32_t pending = 0;
   std::int64_t bytes = 0;
@@ -45,7 +37,7 @@ struct Mbarrier {
 
   int made_by = 0;  // warp
   std::uint32_t made_at = 0;
-  Handover arrived;   // of those who came in this phase
+  Handover arrived;   // of those who came in this phase, to warps of its CTA
   Handover complete;  // of those who came in the phases before
 
   bool due() const { return pending == 0 && bytes == 0; }
@@ -64,7 +56,12 @@ class Mbarriers {
     return found == all_.end() ? nullptr : &found->second;
   }
 
-  Mbarrier& make(std::uint64_t address) { return all_[address] = Mbarrier(); }
+  Mbarrier& make(Cta& cta, std::uint64_t address) {
+    Mbarrier& made = all_[address] = Mbarrier();
+    made.cta = &cta;
+    made.address = address;
+    return made;
+  }
 
   void remove(std::uint64_t address) { all_.erase(address); }
 

@@ -36,14 +36,15 @@ Warp::Warp(Cta& owner, int index, const Program& program)
       predicate_storage_(static_cast<std::size_t>(program.predicates)) {
   registers_ = align(register_storage_.data());
   predicates_ = predicate_storage_.data();
-  for (const ConstantSlot& constant : program.constants) {
-    for (std::size_t lane = 0; lane < 32; ++lane) {
-      if (constant.wide) {
-        std::memcpy(slot(constant.slot) + 8 * lane, &constant.value, 8);
-      } else {
-        std::memcpy(slot(constant.slot) + 4 * lane, &constant.value, 4);
-      }
-    }
+  fill(program.constants, 0);
+}
+
+void Warp::fill(const std::vector<ConstantSlot>& constants, std::uint64_t plus) {
+  for (const ConstantSlot& constant : constants) {
+    const std::uint64_t value = constant.value + plus;
+    const std::size_t bytes = constant.wide ? 8 : 4;
+    for (std::size_t lane = 0; lane < 32; ++lane)
+      std::memcpy(slot(constant.slot) + bytes * lane, &value, bytes);
   }
 }
 
@@ -52,6 +53,7 @@ void Warp::start() {
   std::memset(slot(0), garbage, std::size_t{kFirstRegisterSlot + program_->register_slots} * 128);
   std::fill(predicate_storage_.begin(), predicate_storage_.end(), garbage * 0x01010101u);
   predicates_[kAlways] = ~std::uint32_t{0};
+  fill(program_->shared_addresses, cta_->window());
   const std::int64_t threads = cta_->launch().threads_per_cta() - std::int64_t{32} * index_;
   live_ = threads >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << threads) - 1;
   active_ = live_;

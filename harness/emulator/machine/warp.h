@@ -179,6 +179,8 @@ class Warp {
   const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
 
  private:
+  // A slot's value, in all lanes.
+  void fill(const std::vector<ConstantSlot>& constants, std::uint64_t plus);
   template <bool Counted>
   void execute();
   bool attend();

@@ -43,9 +43,11 @@ class AccessOrder {
       fenced_.fill(0);
       asynchronous_.clear();
       enter_tick();
+      began_ = tick_;
       return false;
     }
     enter_tick();
+    began_ = tick_;
     return true;
   }
 
@@ -163,6 +165,9 @@ class AccessOrder {
 
   std::uint32_t tick() const { return tick_; }
 
+  // The first tick of this CTA.
+  std::uint32_t began() const { return began_; }
+
   std::uint32_t floor(int warp) const { return floor_[warp]; }
 
   // The tick before which the accesses of the other warp happened before this one's present.
@@ -221,6 +226,7 @@ class AccessOrder {
   }
 
   std::uint32_t tick_ = 0;
+  std::uint32_t began_ = 0;
   std::uint32_t used_ = 0;        // the warps of which an access was stamped with this tick
   bool partial_ = false;          // seen_ means something
   bool uneven_ = false;           // warps know different things of one another

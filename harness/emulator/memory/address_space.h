@@ -2,14 +2,17 @@
 // The emulator's own 64-bit address map. Nothing here is a host pointer: every access is
 // translated, and an address that no window or allocation holds is a finding.
 //
-//   0x0000'01..  shared window   (one CTA's shared memory; .shared addresses are offsets into it)
+//   0x0000'01..  shared window   (shared memory; .shared addresses are offsets into it)
 //   0x0000'02..  local window    (one lane's local memory)
 //   0x0000'03..  param window    (the kernel's parameter block, read-only)
 //   0x0000'04..  const window    (the module's .const variables, read-only)
 //   0x0000'7000'0000'0000 and up: global allocations; module .global variables from
 //   0x0000'6000'0000'0000
 //
-// Shared and local offsets do not start at 0, so that a null pointer is never a valid address.
+// Shared and local offsets do not start at 0, so that a null pointer is never a valid address. In a
+// cluster the offset of shared memory has the rank of its CTA from bit 24 on, the thread's own
+// included, as on chips: ptxas adds %cluster_ctaid << 24 to 0x400, and kernels for pairs of CTAs
+// clear bit 24 to mean the even one.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,15 @@ constexpr std::uint64_t kGlobalBase = 0x0000'7000'0000'0000;
 
 constexpr std::uint64_t kSharedStart = 1024;
 constexpr std::uint64_t kLocalStart = 64;
+
+constexpr int kRankShift = 24;
+
+// What is added to the offsets of a CTA's shared memory.
+constexpr std::uint64_t shared_window(std::uint64_t rank) { return rank << kRankShift; }
+
+constexpr std::uint64_t rank_of(std::uint64_t shared_address) {
+  return shared_address >> kRankShift & 0xff;
+}
 
 // The space a generic address points into.
 constexpr Space space_of(std::uint64_t generic) {

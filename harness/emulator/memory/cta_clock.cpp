@@ -10,6 +10,13 @@ namespace {
 
 constexpr auto by_cta = [](const KnownCta& known, std::uint32_t cta) { return known.cta < cta; };
 
+// Null: nothing is known of the CTA.
+const KnownCta* find(const Horizon& known, std::uint32_t cta) {
+  if (known == nullptr) return nullptr;
+  const auto at = std::lower_bound(known->begin(), known->end(), cta, by_cta);
+  return at != known->end() && at->cta == cta ? &*at : nullptr;
+}
+
 }  // namespace
 
 Horizon join(const Horizon& a, const Horizon& b) {
@@ -21,25 +28,29 @@ Horizon join(const Horizon& a, const Horizon& b) {
     if (at == joined.end() || at->cta != other.cta) {
       joined.insert(at, other);
     } else {
-      for (std::size_t w = 0; w < kMaxWarps; ++w)
-        at->before[w] = std::max(at->before[w], other.before[w]);
+      join(at->before, other.before);
     }
   }
   return std::make_shared<const std::vector<KnownCta>>(std::move(joined));
 }
 
+bool holds(const Horizon& known, std::uint32_t cta, int warp, std::uint32_t tick) {
+  const KnownCta* const found = find(known, cta);
+  return found != nullptr && tick < found->before[static_cast<std::size_t>(warp)];
+}
+
+void Handover::add(const Handover& other) {
+  join(own, other.own);
+  known = join(known, other.known);
+  fenced = join(fenced, other.fenced);
+}
+
 void CtaClock::start(std::uint32_t cta) {
   cta_ = cta;
-  order_.start_cta();
   warps_.fill({});
 }
 
-void CtaClock::barrier(std::uint32_t warps, bool all) {
-  if (all) {
-    order_.full_barrier();
-  } else {
-    order_.partial_barrier(warps);
-  }
+void CtaClock::barrier(std::uint32_t warps) {
   WarpKnowledge together;
   for (std::uint32_t left = warps; left != 0; left &= left - 1) {
     const WarpKnowledge& one = warps_[static_cast<std::size_t>(std::countr_zero(left))];
@@ -49,43 +60,43 @@ void CtaClock::barrier(std::uint32_t warps, bool all) {
     warps_[static_cast<std::size_t>(std::countr_zero(left))] = together;
 }
 
+void CtaClock::learn_of_own(int warp, const Horizon& horizon) {
+  if (const KnownCta* const own = find(horizon, cta_)) order_->acquire(warp, own->before);
+}
+
 void CtaClock::learn(int warp, const Horizon& horizon) {
   WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
   // A loop that waits for a flag reads the same one over and over.
   if (horizon == knowledge.learned) return;
+  learn_of_own(warp, horizon);
   knowledge.known = join(knowledge.known, horizon);
   knowledge.learned = horizon;
 }
 
 Horizon CtaClock::release(int warp) {
-  const KnownCta own{cta_, order_.release(warp)};
-  return join(warps_[static_cast<std::size_t>(warp)].known,
-              std::make_shared<const std::vector<KnownCta>>(1, own));
+  const KnownCta own{cta_, order_->release(warp)};
+  return join(known(warp), std::make_shared<const std::vector<KnownCta>>(1, own));
 }
 
-void CtaClock::Passed::add(const Passed& other) {
-  join(own, other.own);
-  known = join(known, other.known);
-  fenced = join(fenced, other.fenced);
-}
+Handover CtaClock::give(int warp) { return {order_->release(warp), known(warp), fenced(warp)}; }
 
-void CtaClock::give(int warp, Passed& to) {
-  const WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
-  to.add({order_.release(warp), knowledge.known, knowledge.fenced});
-}
+Handover CtaClock::give_abroad(int warp) { return {{}, release(warp), fenced(warp)}; }
 
-void CtaClock::take(int warp, const Passed& from) {
+void CtaClock::take(int warp, const Handover& from) {
   WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
-  order_.acquire(warp, from.own);
+  order_->acquire(warp, from.own);
+  learn_of_own(warp, from.known);
   knowledge = {join(knowledge.known, from.known), join(knowledge.fenced, from.fenced)};
 }
 
 bool CtaClock::knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const {
-  if (tick >= AccessOrder::kLastTick) return true;  // later ticks are not told apart
-  const Horizon& known = warps_[static_cast<std::size_t>(warp)].known;
-  if (known == nullptr) return false;
-  const auto at = std::lower_bound(known->begin(), known->end(), cta, by_cta);
-  return at != known->end() && at->cta == cta && tick < at->before[static_cast<std::size_t>(other)];
+  if (cta == cta_) return order_->ordered(warp, other, tick);
+  return tick >= AccessOrder::kLastTick ||  // later ticks are not told apart
+         holds(known(warp), cta, other, tick);
+}
+
+bool CtaClock::has_met(int warp, const CtaClock& other) const {
+  return find(known(warp), other.cta_) != nullptr;
 }
 
 }  // namespace plumbline::emulator

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What the warps of a CTA know of other CTAs, in launches whose CTAs communicate: vector clocks
-// (PTX ISA 9.0 section 8, causality order).
+// What the warps of a CTA know of one another, and of other CTAs: vector clocks (PTX ISA 9.0
+// section 8, causality order).
 //
 // Every access of a CTA carries the tick at which it was made (access_order.h). Inside the CTA a
-// barrier passes on what its warps know. Between CTAs knowledge passes through a place in global
-// memory: a warp that writes it with .release, or with any strong write after a fence, publishes
-// what it knew then; whoever reads it by a strong read learns that. No fence is asked of the
-// reader, and a fence before a barrier counts for all warps that meet there: with both, this is
-// more lenient than the manual.
+// barrier passes on what its warps know. Between CTAs that communicate knowledge passes
+//
+// - through a place in global memory: a warp that writes it with .release, or with any strong write
+//   after a fence, publishes what it knew then; whoever reads it by a strong read learns that. No
+//   fence is asked of the reader, and a fence before a barrier counts for all warps that meet
+//   there: with both, this is more lenient than the manual
+// - in a cluster, through barrier.cluster and the mbarriers of the others
 #pragma once
 
 #include <array>
@@ -30,14 +32,28 @@ using Horizon = std::shared_ptr<const std::vector<KnownCta>>;
 
 Horizon join(const Horizon& a, const Horizon& b);
 
+// What passes from warp to warp: of accesses of the CTA that takes it, of other CTAs, and of those
+// when the giver fenced last.
+struct Handover {
+  Knowledge own{};
+  Horizon known, fenced;
+
+  void add(const Handover& other);
+};
+
 class CtaClock {
  public:
+  // `order` is that of the CTA's accesses, and outlives the clock.
+  explicit CtaClock(AccessOrder& order) : order_(&order) {}
+
   void start(std::uint32_t cta);
 
-  std::uint32_t tick() const { return order_.tick(); }
+  std::uint32_t cta() const { return cta_; }
 
-  // Warps met; `all` when these are all of the CTA.
-  void barrier(std::uint32_t warps, bool all);
+  std::uint32_t tick() const { return order_->tick(); }
+
+  // Warps met.
+  void barrier(std::uint32_t warps);
 
   void fence(int warp) { warps_[static_cast<std::size_t>(warp)].fenced = release(warp); }
 
@@ -49,19 +65,18 @@ class CtaClock {
   // What it knew at its last fence.
   const Horizon& fenced(int warp) const { return warps_[static_cast<std::size_t>(warp)].fenced; }
 
-  // What passes from warp to warp through an mbarrier.
-  struct Passed {
-    Knowledge own{};
-    Horizon known, fenced;
+  const Horizon& known(int warp) const { return warps_[static_cast<std::size_t>(warp)].known; }
 
-    void add(const Passed& other);
-  };
+  // For warps of its own CTA, and for those of another one.
+  Handover give(int warp);
+  Handover give_abroad(int warp);
+  void take(int warp, const Handover& from);
 
-  void give(int warp, Passed& to);
-  void take(int warp, const Passed& from);
-
-  // Whether another CTA's access is one that the warp knows of.
+  // Whether an access of a CTA, this one or another, is one that the warp knows of.
   bool knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const;
+
+  // Whether the warp knows of anything that the other CTA did.
+  bool has_met(int warp, const CtaClock& other) const;
 
  private:
   struct WarpKnowledge {
@@ -69,9 +84,15 @@ class CtaClock {
     Horizon learned = {};  // what joined `known` last
   };
 
+  // What others know of this CTA's accesses, the warp knows then, too.
+  void learn_of_own(int warp, const Horizon& horizon);
+
   std::uint32_t cta_ = 0;
-  AccessOrder order_;
+  AccessOrder* order_;
   std::array<WarpKnowledge, kMaxWarps> warps_;
 };
+
+// Whether an access of a warp of a CTA is one of those.
+bool holds(const Horizon& known, std::uint32_t cta, int warp, std::uint32_t tick);
 
 }  // namespace plumbline::emulator

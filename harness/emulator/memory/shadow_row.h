@@ -35,7 +35,7 @@ class ShadowRow {
   using Row = typename ShadowWords<Bytes / 4>::Type;
 
   [[gnu::always_inline]] ShadowRow(const ShadowView& view, std::uint64_t offset)
-      : view_(view), byte_(offset - kSharedStart) {}
+      : view_(view), byte_(offset - view.start) {}
 
   [[gnu::always_inline]] bool read(std::int32_t lane) const {
     const Row stamp = load(view_.stamp + word());

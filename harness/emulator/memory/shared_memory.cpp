@@ -26,9 +26,15 @@ SharedProblem problem_with_writer(FindingKind kind, std::uint64_t address, std::
 }
 
 // A race between two accesses, the earlier one by the thread of the stamp.
-std::string race_words(const char* verb, std::uint64_t address, int warp, std::uint32_t stamp,
-                       const char* other_verb) {
-  if (warp_of(stamp) == warp) {
+std::string race_words(const char* verb, std::uint64_t address, const Accessor& who,
+                       std::uint32_t stamp, const char* other_verb) {
+  if (who.from != nullptr) {
+    return fmt::format(
+        "{} shared memory at {:#x} of another CTA of the cluster, where warp {} lane {} {} it with "
+        "nothing that orders the two",
+        verb, address, warp_of(stamp), lane_of(stamp), other_verb);
+  }
+  if (warp_of(stamp) == who.warp) {
     return fmt::format(
         "{} shared memory at {:#x} that lane {} of the same warp {} with no __syncwarp() "
         "(bar.warp.sync) between: a race between lanes of a warp",
@@ -64,6 +70,7 @@ void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_off
   check_ = check;
   const auto static_end = kSharedStart + static_cast<std::uint64_t>(static_bytes);
   const auto dynamic_begin = static_cast<std::uint64_t>(dynamic_offset);
+  start_ = kSharedStart;
   end_ = dynamic_bytes > 0 ? dynamic_begin + static_cast<std::uint64_t>(dynamic_bytes) : static_end;
   const bool has_gap = static_bytes > 0 && dynamic_bytes > 0 && dynamic_begin > static_end;
   gap_begin_ = has_gap ? static_end : 0;
@@ -82,13 +89,16 @@ void SharedMemory::configure(std::int64_t static_bytes, std::int64_t dynamic_off
   order_ = AccessOrder();
 }
 
-void SharedMemory::start_cta(std::uint8_t garbage) {
+void SharedMemory::start_cta(std::uint8_t garbage, std::uint64_t rank) {
+  const std::uint64_t moved = shared_window(rank) + kSharedStart - start_;  // wraps around
+  for (std::uint64_t* const address : {&start_, &end_, &gap_begin_, &gap_end_}) *address += moved;
   std::memset(data_, garbage, storage_.size() - 128);
   trace_.clear();
+  visits_.clear();
   if (!check_) return;
   std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
   if (gap_end_ > gap_begin_) {
-    std::memset(state_.data() + (gap_begin_ - kSharedStart), kOutside, gap_end_ - gap_begin_);
+    std::memset(state_.data() + index(gap_begin_), kOutside, gap_end_ - gap_begin_);
   }
   const bool ticks_go_on = order_.start_cta();
   if (!ticks_go_on || !bytes_.empty()) {
@@ -100,9 +110,8 @@ void SharedMemory::start_cta(std::uint8_t garbage) {
 }
 
 std::string SharedMemory::extent() const {
-  if (end_ == kSharedStart) return "the kernel has no shared memory";
-  return fmt::format("shared memory is {} bytes at {:#x}..{:#x}", end_ - kSharedStart, kSharedStart,
-                     end_ - 1);
+  if (end_ == start_) return "the kernel has no shared memory";
+  return fmt::format("shared memory is {} bytes at {:#x}..{:#x}", end_ - start_, start_, end_ - 1);
 }
 
 ShadowView SharedMemory::view(const Accessor& who) {
@@ -119,13 +128,14 @@ ShadowView SharedMemory::view(const Accessor& who) {
   view.readers_kept = static_cast<std::int32_t>(order_.readers_since() << 10);
   view.own_warp = who.warp << 5;
   view.own_reader = static_cast<std::int32_t>(1u << who.warp);
+  view.start = start_;
   return view;
 }
 
 void SharedMemory::trace(std::uint64_t address) {
   if (!check_ || !holds(address, 1)) return;
   trace_.follow(address);
-  split((address - kSharedStart) / 4);
+  split(index(address) / 4);
 }
 
 std::optional<SharedProblem> SharedMemory::traced(std::optional<SharedProblem> problem) const {
@@ -136,7 +146,7 @@ std::optional<SharedProblem> SharedMemory::traced(std::optional<SharedProblem> p
 }
 
 std::uint32_t SharedMemory::stamp_at(std::uint64_t address) const {
-  const std::size_t byte = address - kSharedStart;
+  const std::size_t byte = index(address);
   return stamp_[byte / 4] == kSplit ? bytes_[byte].stamp : stamp_[byte / 4];
 }
 
@@ -154,7 +164,7 @@ void SharedMemory::split(std::size_t word) {
 // the bytes held something before, the copy may as well have come too early: it refills what is
 // still read.
 SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
-  const std::uint8_t state = state_[address - kSharedStart];
+  const std::uint8_t state = state_[index(address)];
   // All but cp.async count by an mbarrier.
   const bool refills = (state & kWritten) != 0, bulk = (state & ~kWritten) != kPending;
   const std::uint32_t stamp = stamp_at(address);
@@ -187,7 +197,7 @@ std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, st
                                                          int bytes, std::uint32_t used) const {
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
-    const std::uint8_t state = state_[address - kSharedStart];
+    const std::uint8_t state = state_[index(address)];
     if (state == kWritten || (used >> i & 1) == 0) continue;
     if (state == kUnwritten) {
       return SharedProblem{
@@ -207,15 +217,21 @@ std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, st
 
 bool SharedMemory::ordered(const Accessor& who, std::uint32_t stamp) const {
   const int warp = warp_of(stamp);
-  if (warp == who.warp) return order_.lanes_ordered(warp, who.lane, lane_of(stamp), stamp >> 10);
-  return order_.ordered(who.warp, warp, stamp >> 10);
+  if (warp == who.warp && who.from == nullptr)
+    return order_.lanes_ordered(warp, who.lane, lane_of(stamp), stamp >> 10);
+  return ordered(who, warp, stamp >> 10);
+}
+
+bool SharedMemory::ordered(const Accessor& who, int warp, std::uint32_t tick) const {
+  if (who.from == nullptr) return order_.ordered(who.warp, warp, tick);
+  return tick < order_.began() || who.from->knows(who.warp, clock_.cta(), warp, tick);
 }
 
 std::optional<SharedProblem> SharedMemory::check_read(const Accessor& who, std::uint64_t offset,
                                                       const Record& record) const {
   if (ordered(who, record.stamp)) return std::nullopt;
   return problem_with_writer(FindingKind::race, offset, record.stamp,
-                             race_words("reads", offset, who.warp, record.stamp, "wrote"));
+                             race_words("reads", offset, who, record.stamp, "wrote"));
 }
 
 std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std::uint64_t offset,
@@ -225,28 +241,78 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
       !(warp_of(record.stamp) == who.warp && who.writes_with(lane_of(record.stamp), offset))) {
     SharedProblem problem =
         problem_with_writer(FindingKind::race, offset, record.stamp,
-                            race_words("writes", offset, who.warp, record.stamp, "wrote"));
+                            race_words("writes", offset, who, record.stamp, "wrote"));
     problem.between_writes = true;
     return problem;
   }
   SharedProblem problem;
   problem.address = offset;
   problem.other_reads = true;
-  if (warp_of(record.read_stamp) == who.warp && (record.readers >> who.warp & 1) != 0 &&
-      !ordered(who, record.read_stamp)) {
-    problem.words = race_words(verb, offset, who.warp, record.read_stamp, "read");
+  if (who.from == nullptr && warp_of(record.read_stamp) == who.warp &&
+      (record.readers >> who.warp & 1) != 0 && !ordered(who, record.read_stamp)) {
+    problem.words = race_words(verb, offset, who, record.read_stamp, "read");
     problem.other_warp = who.warp;
     return problem;
   }
-  std::uint32_t others = record.readers & ~(1u << who.warp);
+  std::uint32_t others = record.readers;
+  if (who.from == nullptr) others &= ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
-    if ((others & 1) == 0 || order_.ordered(who.warp, warp, record.read_stamp >> 10)) continue;
-    problem.words = fmt::format(
-        "{} shared memory at {:#x} that warp {} read with no barrier between", verb, offset, warp);
+    if ((others & 1) == 0 || ordered(who, warp, record.read_stamp >> 10)) continue;
+    problem.words = fmt::format("{} shared memory at {:#x} that warp {} {} between", verb, offset,
+                                warp,
+                                who.from != nullptr
+                                    ? "of another CTA of the cluster read, with no barrier"
+                                    : "read with no barrier");
     problem.other_warp = warp;
     return problem;
   }
   return std::nullopt;
+}
+
+std::optional<SharedProblem> SharedMemory::check_visits(const Accessor& who, std::uint64_t address,
+                                                        bool writes) const {
+  const auto found = visits_.find(address);
+  if (found == visits_.end()) return std::nullopt;
+  const CtaClock& clock = who.from != nullptr ? *who.from : clock_;
+  const auto clashes = [&](const Visit& visit) {
+    const bool same = visit.cta == clock.cta() && visit.warp == who.warp;
+    return visit.inst != nullptr && !same &&
+           !clock.knows(who.warp, visit.cta, visit.warp, visit.tick);
+  };
+  const auto problem = [&](const Visit& visit, const char* access_kind, const char* other_verb) {
+    SharedProblem out;
+    out.words = fmt::format(
+        "{} shared memory at {:#x} that warp {} lane {} of another CTA of the cluster {}, with "
+        "nothing that orders the two",
+        writes ? "writes" : "reads", address, visit.warp, visit.lane, other_verb);
+    out.address = address;
+    out.other = {access_kind, visit.inst, visit.warp, visit.lane, visit.cta};
+    return out;
+  };
+  const Visits& visits = found->second;
+  if (clashes(visits.write)) {
+    SharedProblem out = problem(visits.write, "write", "wrote");
+    out.between_writes = writes;
+    return out;
+  }
+  if (!writes) return std::nullopt;
+  const auto read = std::ranges::find_if(visits.reads, clashes);
+  if (read == visits.reads.end()) return std::nullopt;
+  return problem(*read, "read", "read");
+}
+
+void SharedMemory::record_visit(const Accessor& who, std::uint64_t address, bool writes) {
+  Visits& visits = visits_[address];
+  const Visit visit{who.from->cta(), who.from->tick(), who.warp, who.lane, who.inst};
+  if (writes) {
+    visits.write = visit;
+    return;
+  }
+  const auto by_the_same = [&](const Visit& one) {
+    return one.cta == visit.cta && one.warp == visit.warp;
+  };
+  std::erase_if(visits.reads, by_the_same);
+  visits.reads.push_back(visit);
 }
 
 void SharedMemory::record_read(const Accessor& who, Record& record) const {
@@ -265,7 +331,7 @@ std::size_t SharedMemory::equal_records(std::size_t word, std::size_t end) const
 
 bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
   if (bytes % 4 != 0) return false;
-  const std::size_t first = (offset - kSharedStart) / 4;
+  const std::size_t first = index(offset) / 4;
   const std::size_t end = first + static_cast<std::size_t>(bytes) / 4;
   const std::uint32_t stamp = stamp_[first];
   bool same = stamp != kSplit;
@@ -290,20 +356,25 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
   std::optional<SharedProblem> problem = state_problem(&who, offset, bytes, used);
   if (problem && problem->other_warp >= 0) return traced(std::move(problem));
   std::uint32_t fine = 0;  // the last stamp that was
-  const std::size_t first = offset - kSharedStart;
+  const std::size_t first = index(offset);
   const std::size_t end = first + static_cast<std::size_t>(bytes);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
     const bool whole = byte % 4 == 0 && end - byte >= 4;
-    if (!whole) split(word);
+    if (!whole || who.from != nullptr) split(word);
     if (stamp_[word] == kSplit) {
-      if (!problem) problem = check_read(who, byte + kSharedStart, bytes_[byte]);
-      record_read(who, bytes_[byte]);
+      if (!problem) problem = check_read(who, byte + start_, bytes_[byte]);
+      if (!problem) problem = check_visits(who, byte + start_, false);
+      if (who.from != nullptr) {
+        record_visit(who, byte + start_, false);
+      } else {
+        record_read(who, bytes_[byte]);
+      }
       ++byte;
       continue;
     }
     Record record{stamp_[word], read_stamp_[word], readers_[word]};
-    if (!problem && record.stamp != fine) problem = check_read(who, byte + kSharedStart, record);
+    if (!problem && record.stamp != fine) problem = check_read(who, byte + start_, record);
     fine = record.stamp;
     record_read(who, record);
     read_stamp_[word] = record.read_stamp;
@@ -318,13 +389,13 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
 }
 
 std::optional<SharedProblem> SharedMemory::pending_problem(std::uint64_t offset, int bytes) const {
-  std::size_t byte = offset - kSharedStart;
+  std::size_t byte = index(offset);
   for (int i = 0; i < bytes && (state_[byte] & kPending) == 0; ++i) ++byte;
-  const std::uint32_t stamp = stamp_at(byte + kSharedStart);
+  const std::uint32_t stamp = stamp_at(byte + start_);
   return problem_with_writer(
-      FindingKind::race, byte + kSharedStart, stamp,
+      FindingKind::race, byte + start_, stamp,
       fmt::format("writes shared memory at {:#x} that a {} of warp {} lane {} is still filling",
-                  byte + kSharedStart, copy_of(state_[byte]), warp_of(stamp), lane_of(stamp)));
+                  byte + start_, copy_of(state_[byte]), warp_of(stamp), lane_of(stamp)));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_write(const Accessor& who, std::uint64_t offset,
@@ -342,7 +413,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
   const bool copies = state != kWritten;
   order_.note_access(who.warp);
   std::optional<SharedProblem> problem;
-  const std::size_t first = offset - kSharedStart;
+  const std::size_t first = index(offset);
   const std::size_t end = first + static_cast<std::size_t>(bytes);
   std::uint8_t states = 0;
   for (std::size_t byte = first; byte < end; ++byte) states |= state_[byte];
@@ -350,7 +421,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
   if ((states & kOpaque) == kOpaque) {
     std::size_t byte = first;
     while (state_[byte] != kOpaque) ++byte;
-    problem = opaque_problem("writes", byte + kSharedStart);
+    problem = opaque_problem("writes", byte + start_);
   }
   if (copies) {
     std::uint8_t* const held = state_.data() + first;  // a bulk copy has many
@@ -361,18 +432,23 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
   } else {
     std::memset(state_.data() + first, kWritten, end - first);
   }
-  const std::uint32_t stamp = stamp_of(who);
+  // Of a visit the stamps say nothing but that nobody else has to be ordered with them.
+  const bool visits = who.from != nullptr && !copies;
+  const std::uint32_t stamp = visits ? 0 : stamp_of(who);
   for (std::size_t byte = first; byte < end;) {
     const std::size_t word = byte / 4;
     const bool whole = byte % 4 == 0 && end - byte >= 4;
-    if (!whole) split(word);
+    if (!whole || visits) split(word);
     if (stamp_[word] == kSplit) {
       const std::size_t count = whole ? 4 : 1;
       for (std::size_t i = byte; i < byte + count; ++i) {
-        if (!problem) problem = check_write(who, i + kSharedStart, bytes_[i], copies);
+        if (!problem) problem = check_write(who, i + start_, bytes_[i], copies);
+        if (!problem) problem = check_visits(who, i + start_, true);
         bytes_[i] = Record{stamp, 0, 0};
+        visits_.erase(i + start_);
+        if (visits) record_visit(who, i + start_, true);
       }
-      if (whole && !trace_.follows(byte + kSharedStart, 4)) {  // one owner again
+      if (whole && !visits && !trace_.follows(byte + start_, 4)) {  // one owner again
         stamp_[word] = stamp;
         read_stamp_[word] = 0;
         readers_[word] = 0;
@@ -381,7 +457,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
       continue;
     }
     const Record before{stamp_[word], read_stamp_[word], readers_[word]};
-    if (!problem) problem = check_write(who, byte + kSharedStart, before, copies);
+    if (!problem) problem = check_write(who, byte + start_, before, copies);
     const std::size_t run = equal_records(word, end / 4);
     std::fill_n(&stamp_[word], run, stamp);
     std::fill_n(&read_stamp_[word], run, 0u);
@@ -423,10 +499,11 @@ std::optional<SharedProblem> SharedMemory::explain_issue(const Accessor& who, st
 std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
   const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
   for (std::uint64_t address = offset; address < end; address += 4) {
-    const bool split = stamp_[(address - kSharedStart) / 4] == kSplit;
+    const bool split = stamp_[index(address) / 4] == kSplit;
     for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
       const std::uint32_t stamp = stamp_at(byte);
-      if (!order_.fenced(warp_of(stamp), stamp >> 10)) {
+      // What threads of other CTAs wrote is not held to a fence.
+      if (stamp >> 10 >= order_.began() && !order_.fenced(warp_of(stamp), stamp >> 10)) {
         return traced(problem_with_writer(
             FindingKind::missing_fence, byte, stamp,
             fmt::format("reads shared memory at {:#x}, which warp {} lane {} wrote, as an "
@@ -440,12 +517,12 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
 
 void SharedMemory::mark_mbarrier(std::uint64_t offset, bool begins) {
   if (check_)
-    std::memset(state_.data() + (offset - kSharedStart), begins ? kOpaque : kUnwritten, 8);
+    std::memset(state_.data() + index(offset), begins ? kOpaque : kUnwritten, 8);
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
   if (check_)
-    std::memset(state_.data() + (offset - kSharedStart), kWritten, static_cast<std::size_t>(bytes));
+    std::memset(state_.data() + index(offset), kWritten, static_cast<std::size_t>(bytes));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,

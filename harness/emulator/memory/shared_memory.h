@@ -15,17 +15,24 @@
 // Some readers are forgotten: with barriers of the whole CTA none that matters to other warps, with
 // partial barriers those at an earlier tick than the last one, and of the lanes of one warp all but
 // the last. A write-after-read race can be missed by that. There is no false alarm.
+//
+// In a cluster an address says in its upper bits whose shared memory it means (address_space.h).
+// Words that threads of other CTAs access are split, and those accesses are kept by byte beside the
+// stamps. A bulk copy that another CTA issued counts as issued here, by the warp with the same
+// number: whoever sees its mbarrier's phase end knows of it all the same.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/device/finding.h"
 #include "harness/emulator/memory/access_order.h"
 #include "harness/emulator/memory/address_space.h"
+#include "harness/emulator/memory/cta_clock.h"
 #include "harness/emulator/memory/shared_trace.h"
 
 namespace plumbline::emulator {
@@ -48,7 +55,8 @@ enum ByteState : std::uint8_t {
 struct Accessor {
   int warp = 0;
   int lane = 0;
-  const Inst* inst = nullptr;  // of accesses that are traced
+  const Inst* inst = nullptr;      // of accesses that are traced
+  const CtaClock* from = nullptr;  // of a thread of another CTA: what that one knows
   // Of a store: the lanes that execute it, their addresses, and how many bytes each writes.
   std::uint32_t storing = 0;
   const std::uint64_t* addresses = nullptr;
@@ -73,6 +81,7 @@ struct ShadowView {
   std::int32_t readers_kept;  // readers whose stamps are below it are forgotten
   std::int32_t own_warp;      // as it stands in a stamp
   std::int32_t own_reader;    // as it stands in readers
+  std::uint64_t start;        // address of the first byte
 };
 
 // What is wrong with an access.
@@ -89,11 +98,16 @@ struct SharedProblem {
 
 class SharedMemory {
  public:
+  SharedMemory() = default;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
   // Sizes are those of one launch; start_cta() is called for every CTA.
   void configure(std::int64_t static_bytes, std::int64_t dynamic_offset, std::int64_t dynamic_bytes,
                  bool check);
-  // `garbage` is the byte that it is full of until it is written.
-  void start_cta(std::uint8_t garbage);
+  // `garbage` is the byte that it is full of until it is written, `rank` that of the CTA in its
+  // cluster.
+  void start_cta(std::uint8_t garbage, std::uint64_t rank);
 
   bool check() const { return check_; }
 
@@ -103,27 +117,33 @@ class SharedMemory {
 
   // A write without the complete checks made traced words whole.
   void keep_tracing() {
-    trace_.each([&](std::uint64_t address) { split((address - kSharedStart) / 4); });
+    trace_.each([&](std::uint64_t address) { split(index(address) / 4); });
   }
 
-  // Whether [offset, offset + bytes) lies inside. Offsets are .shared addresses (from
-  // kSharedStart).
+  // Address of the first byte.
+  std::uint64_t start() const { return start_; }
+
+  // Whether [offset, offset + bytes) lies inside. Offsets are .shared addresses (from start()).
   bool holds(std::uint64_t offset, std::uint64_t bytes) const {
-    return offset >= kSharedStart && offset <= end_ && end_ - offset >= bytes &&
+    return offset >= start_ && offset <= end_ && end_ - offset >= bytes &&
            (gap_end_ == gap_begin_ || offset >= gap_end_ || offset + bytes <= gap_begin_);
   }
 
   // Whether every address between lowest and highest is inside: the check of a whole warp.
   bool holds_all(std::uint64_t lowest, std::uint64_t highest, std::uint64_t bytes) const {
-    return lowest >= kSharedStart && highest <= end_ && end_ - highest >= bytes &&
-           gap_end_ == gap_begin_;
+    return lowest >= start_ && highest <= end_ && end_ - highest >= bytes && gap_end_ == gap_begin_;
   }
 
-  std::byte* data(std::uint64_t offset) { return data_ + (offset - kSharedStart); }
+  std::byte* data(std::uint64_t offset) { return data_ + index(offset); }
 
   std::string extent() const;
 
   AccessOrder& order() { return order_; }
+
+  // Of launches that communicate.
+  CtaClock& clock() { return clock_; }
+
+  const CtaClock& clock() const { return clock_; }
 
   // The fast checks (shadow_row.h) work on this; where one says no, explain_read / explain_write
   // look closer.
@@ -148,7 +168,7 @@ class SharedMemory {
 
   // Whether 16 bytes were last written, all of them, by the warp and at the tick of the stamp.
   bool stamped(std::uint64_t offset, std::uint32_t stamp) const {
-    const std::uint32_t* const s = &stamp_[(offset - kSharedStart) / 4];
+    const std::uint32_t* const s = &stamp_[index(offset) / 4];
     return ((s[0] ^ stamp) | (s[1] ^ stamp) | (s[2] ^ stamp) | (s[3] ^ stamp)) < 32;
   }
 
@@ -180,6 +200,20 @@ class SharedMemory {
     std::uint32_t readers = 0;
   };
 
+  // An access by a thread of another CTA.
+  struct Visit {
+    std::uint32_t cta = 0, tick = 0;
+    int warp = 0, lane = 0;
+    const Inst* inst = nullptr;  // null: there was none
+  };
+
+  struct Visits {
+    Visit write;
+    std::vector<Visit> reads;  // since then
+  };
+
+  std::size_t index(std::uint64_t address) const { return address - start_; }
+
   std::uint32_t stamp_of(const Accessor& who) const {
     return order_.tick() << 10 | static_cast<std::uint32_t>(who.warp) << 5 |
            static_cast<std::uint32_t>(who.lane);
@@ -199,8 +233,13 @@ class SharedMemory {
   // `who` is null for accesses that take no part in the search for races.
   std::optional<SharedProblem> state_problem(const Accessor* who, std::uint64_t offset, int bytes,
                                              std::uint32_t used = ~std::uint32_t{0}) const;
-  // Whether the access of a stamp happened before.
+  // Whether the access of a stamp happened before; or of any lane of a warp.
   bool ordered(const Accessor& who, std::uint32_t stamp) const;
+  bool ordered(const Accessor& who, int warp, std::uint32_t tick) const;
+  // Of a byte that other CTAs access.
+  std::optional<SharedProblem> check_visits(const Accessor& who, std::uint64_t address,
+                                            bool writes) const;
+  void record_visit(const Accessor& who, std::uint64_t address, bool writes);
   std::optional<SharedProblem> check_read(const Accessor& who, std::uint64_t offset,
                                           const Record& record) const;
   std::optional<SharedProblem> check_write(const Accessor& who, std::uint64_t offset,
@@ -209,13 +248,15 @@ class SharedMemory {
 
   bool check_ = true;
   std::byte* data_ = nullptr;
-  std::uint64_t end_ = kSharedStart;
+  std::uint64_t start_ = kSharedStart, end_ = kSharedStart;
   std::uint64_t gap_begin_ = 0, gap_end_ = 0;
   AccessOrder order_;
+  CtaClock clock_{order_};
   std::vector<std::byte> storage_;
   std::vector<std::uint8_t> state_;
   std::vector<std::uint32_t> stamp_, read_stamp_, readers_;
   std::vector<Record> bytes_;  // of split words; allocated when the first word is split
+  std::unordered_map<std::uint64_t, Visits> visits_;  // by address
   SharedTrace trace_;
 };
 

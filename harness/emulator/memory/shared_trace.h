@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 namespace plumbline::emulator {
 
@@ -18,6 +19,7 @@ struct SharedAccess {
   const Inst* inst = nullptr;    // null: there was none
   int warp = 0;
   int lane = 0;
+  std::optional<std::uint32_t> cta = {};  // where it is not the one whose memory it is
 };
 
 class SharedTrace {

@@ -59,6 +59,8 @@ struct KernelOptions {
   EmulatorOptions emulator{.sm = 90, .threads = 1};
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{32, 1, 1};
+  std::array<std::int64_t, 3> cluster{};
+  std::uint64_t cta_order = 0;
   std::int64_t dynamic_shared_bytes = 0;
   std::uint64_t rounding_seed = 0;
   ApproximationErrors approximation = {};
@@ -90,6 +92,8 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.entry = "k";
   request.grid = options.grid;
   request.block = options.block;
+  request.cluster = options.cluster;
+  request.cta_order = options.cta_order;
   request.dynamic_shared_bytes = options.dynamic_shared_bytes;
   request.rounding_seed = options.rounding_seed;
   request.approximation = options.approximation;

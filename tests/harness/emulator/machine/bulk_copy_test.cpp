@@ -387,7 +387,7 @@ TEST(BulkCopy, RefusesWhatDoesNotFit) {
       HasSubstr("a tensor map of 2 dimensions, and 3 coordinates"));
   EXPECT_THAT(changed("bytes [%r1], [%in, {0, 0}], [%r2]",
                       "bytes.multicast::cluster [%r1], [%in, {0, 0}], [%r2], 3"),
-              HasSubstr("a copy to the CTAs 0x3 of a cluster of one"));
+              HasSubstr("a copy to the CTAs 0x3 of a cluster of 1"));
   EXPECT_THAT(changed("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
                       "bytes [%r1], [%in, {0, 0}], [%r2]",
                       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "

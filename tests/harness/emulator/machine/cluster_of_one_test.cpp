@@ -46,7 +46,7 @@ TEST(ClusterOfOne, MapsAddressesToItself) {
                    "st.global.u32 [%out], %r4;"),
               Each(5u));
   EXPECT_THAT(findings_text(run("mapa.shared::cluster.u32 %r4, %r2, 1;").outcome),
-              HasSubstr("bad operand: CTA 1 of a cluster of one"));
+              HasSubstr("bad operand: CTA rank 1 of a cluster of 1"));
 }
 
 TEST(ClusterOfOne, ReadsAndWritesItsOwnSharedMemory) {
