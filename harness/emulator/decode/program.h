@@ -187,6 +187,7 @@ struct BulkCopy {
   AddressOperand barrier;         // of a load
   std::vector<Slot> coordinates;  // of a tensor, innermost first; empty: plain bytes
   Slot bytes = kSinkSlot;         // how many plain bytes
+  bool pair = false;              // .cta_group::2: the mbarrier may be in the pair's other CTA
   bool multicast = false;
   Slot ctas = kSinkSlot;  // of a multicast, as a mask
 };

@@ -236,18 +236,20 @@ BulkBox moved(BulkBox box, u64 by) {
 // The copy to one CTA. False after a finding that stops the launch.
 bool load_to(Warp& warp, const Inst& inst, int lane, u64 to, u64 at, BulkLoad load) {
   Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
-  if (barrier == nullptr) return false;
-  if (rank_of(to) != rank_of(at)) {
+  Cta* const owner = barrier != nullptr ? shared_memory_at(warp, inst, lane, to) : nullptr;
+  if (owner == nullptr) return false;
+  const bool pair = operation(warp, inst).pair;
+  const auto group = [&](u64 address) { return pair ? rank_of(address) / 2 : rank_of(address); };
+  if (group(to) != group(at)) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
       return fmt::format(
           "a bulk copy to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have to "
-          "be in the same CTA",
-          rank_of(to), rank_of(at));
+          "be in the same {}",
+          rank_of(to), rank_of(at), pair ? "pair of CTAs" : "CTA");
     });
     return false;
   }
-  Cta& owner = *barrier->cta;
-  SharedMemory& shared = owner.shared();
+  SharedMemory& shared = owner->shared();
   if (shared.check()) {
     shared.order().begin_asynchronous();
     Accessor who = accessor(warp, shared);
@@ -292,7 +294,9 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
       const u64 by = shared_window(rank) - shared_window(rank_of(to));
       BulkLoad one = load;
       one.box = moved(std::move(one.box), by);
-      const u64 barrier = at - shared_window(rank_of(at)) + shared_window(rank);
+      // Of a pair, the one that the instruction names: the even or the odd one.
+      const u64 counts = copy.pair ? rank / 2 * 2 + rank_of(at) % 2 : rank;
+      const u64 barrier = at - shared_window(rank_of(at)) + shared_window(counts);
       if (!load_to(warp, inst, lane, to + by, barrier, std::move(one))) return;
     }
     if (warp.cta().stopping()) return;
@@ -418,8 +422,14 @@ void nothing(Warp&, const Inst&, u32) {}
 
 }  // namespace
 
-void perform(Cta& cta, const BulkLoad& load) {
-  SharedMemory& shared = cta.shared();
+Cta& destination(const BulkLoad& load) {
+  const bool is_value = load.stored != 0 || load.box.rows.empty();
+  const u64 to = is_value ? load.to : load.box.rows.front().shared;
+  return *load.warp->cta().cluster().ctas()[rank_of(to)];
+}
+
+void perform(const BulkLoad& load) {
+  SharedMemory& shared = destination(load).shared();
   if (load.from != 0) {
     SharedMemory& source = load.warp->cta().shared();
     const auto bytes = static_cast<int>(load.box.row_bytes);
@@ -493,8 +503,11 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   const bool names_own = modifiers.take("shared::cta");
   copy->from_shared = to_cluster && names_own && !tensor && !to_global;
   copy->multicast = modifiers.take("multicast::cluster");
+  copy->pair = modifiers.take_one_of("cta_group::1", "cta_group::2") == 1;
   const bool hinted = modifiers.take_cache_policy();
   if (!modifiers.take(to_global ? "bulk_group" : "mbarrier::complete_tx::bytes")) return;
+  if (copy->pair && (!tensor || to_global))
+    return decoder.refuse(".cta_group is for copies of tensors to shared memory");
 
   // Destination, source, the size of plain bytes, the mbarrier of a load, the CTAs of a multicast.
   const std::size_t expected =

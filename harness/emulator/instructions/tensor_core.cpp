@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The fifth generation of tensor cores (PTX ISA 9.0 section 9.7.16), with one CTA: tcgen05.alloc,
-// dealloc, relinquish_alloc_permit, ld, st, wait, fence, mma with block scales and without, and
-// commit, all .cta_group::1.
+// The fifth generation of tensor cores (PTX ISA 9.0 section 9.7.16): tcgen05.alloc, dealloc,
+// relinquish_alloc_permit, ld, st, wait, fence, cp, mma with block scales and without, and commit.
+// All but cp also for pairs of CTAs (.cta_group::2), the even one of a cluster and the next.
 //
 // The descriptors of a product are values of registers, so what of them is not emulated is a
 // finding when the product is issued. The rest is refused when the kernel is loaded.
@@ -11,12 +11,14 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/mma_forms.h"
 #include "harness/emulator/instructions/whole_warp.h"
 #include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
 #include "harness/emulator/machine/tensor_products.h"
 #include "harness/emulator/memory/address_space.h"
@@ -45,8 +47,10 @@ AccessShape shape_of(const Inst& inst) { return static_cast<AccessShape>(inst.fl
 
 // Registers for one repetition, and columns that they hold together.
 constexpr int kRegisters[] = {1, 1, 1, 2, 4}, kColumns[] = {1, 1, 2, 4, 8};
-// Of commit and alloc: the address is a generic one.
-constexpr u32 kGeneric = 1;
+// Of commit and alloc: the address is a generic one; commit has a mask of CTAs (Inst::b).
+constexpr u32 kGeneric = 1, kMulticast = 2;
+// Of alloc and mma: .cta_group::2.
+constexpr u32 kPair = 1024;
 
 bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
   return has_all_lanes(warp, inst, mask, kFullMask, "tcgen05");
@@ -61,7 +65,47 @@ u64 address_of(Warp& warp, const Inst& inst, int lane) {
   return address_at(warp, where, lane);
 }
 
+// Of .cta_group::2, the other CTA. Null after a finding.
+Cta* peer_of(Warp& warp, const Inst& inst, int lane) {
+  Cta* const peer = warp.cta().peer();
+  if (peer == nullptr) {
+    fail(warp, inst, lane,
+         fmt::format("says .cta_group::2, and CTA rank {} of a cluster of {} has no other one",
+                     warp.cta().rank(), warp.cta().cluster().size()));
+    return nullptr;
+  }
+  if (peer->finished()) {
+    fail(warp, inst, lane, "says .cta_group::2, and the other CTA of the pair has exited");
+    return nullptr;
+  }
+  return peer;
+}
+
 // --- allocation ---
+
+// Of both CTAs of a pair, each of which executes the instruction: the first one allocates for both.
+// Nothing where there is no room, or after a finding.
+std::optional<int> allocate_for_pair(Warp& warp, const Inst& inst, int columns) {
+  Cta* const peer = peer_of(warp, inst, 0);
+  if (peer == nullptr) return std::nullopt;
+  TensorMemory& own = warp.cta().tensor_memory();
+  if (const auto made = own.take_expected()) {
+    if (made->columns == columns) return made->column;
+    fail(warp, inst, 0,
+         fmt::format("allocates {} columns of tensor memory, and the other CTA of the pair {}",
+                     columns, made->columns));
+    return std::nullopt;
+  }
+  const std::optional<int> column = own.allocate(columns);
+  if (!column) return std::nullopt;
+  const std::optional<int> other = peer->tensor_memory().allocate(columns);
+  if (other != column) {
+    fail(warp, inst, 0, "the two CTAs of the pair have different columns of tensor memory free");
+    return std::nullopt;
+  }
+  peer->tensor_memory().expect_alloc({*other, columns});
+  return column;
+}
 
 void allocate(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
@@ -76,7 +120,10 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
   }
   if (!memory.permits_allocation())
     return fail(warp, inst, 0, "allocates tensor memory behind tcgen05.relinquish_alloc_permit");
-  const std::optional<int> column = memory.allocate(columns);
+  const std::optional<int> column = (inst.flags & kPair) != 0
+                                        ? allocate_for_pair(warp, inst, columns)
+                                        : memory.allocate(columns);
+  if (warp.cta().stopping()) return;
   if (!column) {
     return warp.fail(FindingKind::deadlock, inst, 0, [&] {
       return fmt::format(
@@ -103,12 +150,12 @@ void release(Warp& warp, const Inst& inst, u32 mask) {
         fmt::format("frees {} columns of tensor memory at {:#x}, where no such allocation is",
                     columns, address));
   }
-  for (const TensorProduct& product : cta.tensor_products().pending()) {
-    if (!product.writes(static_cast<int>(address), columns)) continue;
-    return warp.fail(FindingKind::missing_wait, inst, 0, [&] {
+  cta.each_pending_product([&](const TensorProduct& product) {
+    if (cta.stopping() || !product.writes(static_cast<int>(address), columns)) return;
+    warp.fail(FindingKind::missing_wait, inst, 0, [&] {
       return fmt::format("frees tensor memory that a {} is still to write", product.what());
     });
-  }
+  });
 }
 
 void give_up_permit(Warp& warp, const Inst& inst, u32 mask) {
@@ -142,16 +189,17 @@ struct Piece {
 
 // A product that is in flight has some of the columns: a finding.
 void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
-  for (const TensorProduct& product : warp.cta().tensor_products().pending()) {
-    if (!product.writes(column, columns)) continue;
-    warp.report(FindingKind::missing_wait, inst, 0, [&] {
-      return fmt::format(
-          "accesses columns of tensor memory that a {} of warp {} lane {} is "
-          "still to write; it is complete when the phase of its commit's mbarrier is",
-          product.what(), product.warp, product.lane);
-    });
-    return;
-  }
+  const TensorProduct* found = nullptr;
+  warp.cta().each_pending_product([&](const TensorProduct& product) {
+    if (found == nullptr && product.writes(column, columns)) found = &product;
+  });
+  if (found == nullptr) return;
+  warp.report(FindingKind::missing_wait, inst, 0, [&] {
+    return fmt::format(
+        "accesses columns of tensor memory that a {} of warp {} lane {} is "
+        "still to write; it is complete when the phase of its commit's mbarrier is",
+        found->what(), found->warp->index(), found->lane);
+  });
 }
 
 // Where an access begins.
@@ -380,9 +428,9 @@ const ScaledMma* scaled_plan(WorkerState& worker, const MmaPlan* plan) {
 int scale_columns(int rows) { return (rows + 31) / 32; }
 
 // Of what is issued: `what` are these columns.
-bool require_columns(Warp& warp, const Inst& inst, int lane, const char* what, int column,
+bool require_columns(Warp& warp, Cta& cta, const Inst& inst, int lane, const char* what, int column,
                      int columns) {
-  if (warp.cta().tensor_memory().is_allocated(column, columns)) return true;
+  if (cta.tensor_memory().is_allocated(column, columns)) return true;
   warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
     return fmt::format("columns {} to {} of tensor memory, for {}, are not all allocated", column,
                        column + columns - 1, what);
@@ -391,8 +439,8 @@ bool require_columns(Warp& warp, const Inst& inst, int lane, const char* what, i
 }
 
 // Stores that are not waited for may come behind the product.
-void require_stored(Warp& warp, const Inst& inst, int lane, int column, int columns) {
-  TensorMemory& memory = warp.cta().tensor_memory();
+void require_stored(Warp& warp, Cta& cta, const Inst& inst, int lane, int column, int columns) {
+  TensorMemory& memory = cta.tensor_memory();
   for (int at = column; at < column + columns; ++at) {
     for (int quarter = 0; quarter < 4; ++quarter) {
       if (memory.stored(quarter, at) == 0) continue;
@@ -407,15 +455,65 @@ void require_stored(Warp& warp, const Inst& inst, int lane, int column, int colu
   }
 }
 
+// The columns of tensor memory that a product uses in its CTA. False after a finding that stops the
+// launch.
+bool check_columns(Warp& warp, const Inst& inst, const TensorProduct& op) {
+  struct Range {
+    const char* what;
+    int column, columns;
+  };
+
+  std::vector<Range> ranges = {{"D", op.d, op.n}};
+  if (op.scaled != nullptr) {
+    ranges.push_back({"the scales of A", op.scales_a.column, scale_columns(op.m)});
+    ranges.push_back({"the scales of B", op.scales_b.column, scale_columns(op.n)});
+  }
+  if (op.a_in_tensor_memory) ranges.push_back({"A", static_cast<int>(op.a & 0xffff), 8});
+  for (const Range& range : ranges) {
+    if (!require_columns(warp, *op.cta, inst, op.lane, range.what, range.column, range.columns))
+      return false;
+  }
+  for (const Range& range : ranges)
+    require_stored(warp, *op.cta, inst, op.lane, range.column, range.columns);
+  return true;
+}
+
+// One for each CTA of a pair.
+void add_products(Warp& warp, const Inst& inst, TensorProduct op) {
+  Cta& cta = warp.cta();
+  if ((inst.flags & kPair) == 0) {
+    op.cta = op.b_of[0] = op.b_of[1] = &cta;
+    if (check_columns(warp, inst, op)) cta.tensor_products().add(op);
+    return;
+  }
+  Cta* const peer = peer_of(warp, inst, op.lane);
+  if (peer == nullptr) return;
+  peer->note_visit(warp, inst, op.lane, cta.shared().order().tick());
+  op.b_of = {&cta, peer};
+  if (cta.rank() % 2 != 0) std::swap(op.b_of[0], op.b_of[1]);
+  for (std::size_t half = 0; half < 2; ++half) {
+    TensorProduct one = op;
+    one.cta = op.b_of[half];
+    if ((inst.flags & kDisablesLanes) != 0) {
+      for (std::size_t word = 0; word < one.disabled.size(); ++word)
+        one.disabled[word] = lanes<u32>(warp, inst.list[4 * half + word])[op.lane];
+    }
+    if (!check_columns(warp, inst, one)) return;
+    cta.tensor_products().add(one);
+  }
+}
+
 void issue_one(Warp& warp, const Inst& inst, int lane) {
   const auto kind = static_cast<ProductKind>(inst.flags & kKindMask);
+  const bool pair = (inst.flags & kPair) != 0;
   const u32 descriptor = lanes<u32>(warp, inst.d)[lane];
   Cta& cta = warp.cta();
   TensorProduct op;
   op.at = &inst;
-  op.warp = warp.index();
+  op.warp = &warp;
   op.lane = lane;
-  op.m = static_cast<int>(descriptor >> 24 & 31) * 16;
+  const int rows = static_cast<int>(descriptor >> 24 & 31) * 16;
+  op.m = pair ? rows / 2 : rows;
   op.n = static_cast<int>(descriptor >> 17 & 63) * 8;
   op.adds = (warp.read(inst.p) >> lane & 1) != 0;
   const int sm = cta.launch().options.sm;
@@ -424,12 +522,15 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   const auto types =
       scaled ? scaled_kind_of(sm, kind, scales, descriptor) : kind_of(sm, kind, descriptor);
   const u32 refused = descriptor & (scaled ? kNotEmulatedOfScaled : kNotEmulated);
-  if (!types || refused != 0 || (op.m != 64 && op.m != 128) || (scaled && op.m != 128) ||
-      op.n < 8 || op.n > 256 || op.n % (op.m == 128 ? 16 : 8) != 0) {
+  // Of 128 rows, a pair has 64 in each CTA, laid out in another way.
+  const bool known_rows = pair ? rows == 256 : rows == 64 || rows == 128;
+  const int multiple = pair ? 32 : op.m == 128 ? 16 : 8;
+  if (!types || refused != 0 || !known_rows || (scaled && op.m != 128) || op.n < 8 || op.n > 256 ||
+      op.n % multiple != 0) {
     return fail(warp, inst, lane,
                 fmt::format("the instruction descriptor {:#x} has types or a shape ({}x{}) that "
                             "are not emulated",
-                            descriptor, op.m, op.n));
+                            descriptor, rows, op.n));
   }
   op.plan = plan_for(*types, cta.worker().tensor_plans);
   const u64 place = address_of(warp, inst, lane);
@@ -437,7 +538,6 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.upper = static_cast<int>(place >> 16 & 0xffff);
   if (op.upper != 0 && !(op.m == 64 && op.upper == 16))
     return fail(warp, inst, lane, fmt::format("D of {} rows begins in lane {}", op.m, op.upper));
-  if (!require_columns(warp, inst, lane, "D", op.d, op.n)) return;
   if (scaled) {
     op.scaled = scaled_plan(cta.worker(), op.plan);
     op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane]),
@@ -452,11 +552,6 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
                       "the word of a step of k",
                       of.column, of.byte));
     }
-    if (!require_columns(warp, inst, lane, "the scales of A", op.scales_a.column,
-                         scale_columns(op.m)) ||
-        !require_columns(warp, inst, lane, "the scales of B", op.scales_b.column,
-                         scale_columns(op.n)))
-      return;
   }
   if ((inst.flags & kDisablesLanes) != 0) {
     for (std::size_t word = 0; word < op.disabled.size(); ++word)
@@ -466,13 +561,10 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.a = op.a_in_tensor_memory ? lanes<u32>(warp, inst.b)[lane] : lanes<u64>(warp, inst.b)[lane];
   op.b = lanes<u64>(warp, inst.c)[lane];
   if (!check_descriptor(warp, inst, lane, op.b)) return;
-  const auto a_column = static_cast<int>(op.a & 0xffff);
   if (!op.a_in_tensor_memory) {
     if (!check_descriptor(warp, inst, lane, op.a)) return;
   } else if (op.m != 128 || op.a >> 16 != 0) {
     return fail(warp, inst, lane, "A in tensor memory is emulated for 128 rows from lane 0 on");
-  } else if (!require_columns(warp, inst, lane, "A", a_column, 8)) {
-    return;
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
   op.b_by_rows = (descriptor >> 16 & 1) != 0;
@@ -485,15 +577,9 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
                                            : 0x88888888u;
   op.flip_a = (descriptor >> 13 & 1) != 0 ? signs : 0;
   op.flip_b = (descriptor >> 14 & 1) != 0 ? signs : 0;
-  require_stored(warp, inst, lane, op.d, op.n);
-  if (scaled) {
-    require_stored(warp, inst, lane, op.scales_a.column, scale_columns(op.m));
-    require_stored(warp, inst, lane, op.scales_b.column, scale_columns(op.n));
-  }
-  if (op.a_in_tensor_memory) require_stored(warp, inst, lane, a_column, 8);
   if (warp.counts_traffic())
-    count_products(warp, inst, static_cast<u64>(op.m * op.n * types->shape.k));
-  cta.tensor_products().add(op);
+    count_products(warp, inst, static_cast<u64>(rows * op.n * types->shape.k));
+  add_products(warp, inst, op);
 }
 
 void copy(Warp& warp, const Inst& inst, u32 mask) {
@@ -501,7 +587,8 @@ void copy(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0 && !warp.cta().stopping(); left &= left - 1) {
     TensorProduct op;
     op.at = &inst;
-    op.warp = warp.index();
+    op.warp = &warp;
+    op.cta = op.b_of[0] = op.b_of[1] = &warp.cta();
     op.lane = std::countr_zero(left);
     op.copies = true;
     op.n = kWords;
@@ -510,10 +597,10 @@ void copy(Warp& warp, const Inst& inst, u32 mask) {
     op.b = lanes<u64>(warp, inst.b)[op.lane];
     if (place >> 16 != 0)
       return fail(warp, inst, op.lane, "a copy to every quarter does not begin in lane 0");
-    if (!require_columns(warp, inst, op.lane, "a copy", op.d, op.n) ||
+    if (!require_columns(warp, *op.cta, inst, op.lane, "a copy", op.d, op.n) ||
         !check_descriptor(warp, inst, op.lane, op.b))
       return;
-    require_stored(warp, inst, op.lane, op.d, op.n);
+    require_stored(warp, *op.cta, inst, op.lane, op.d, op.n);
     warp.cta().tensor_products().add(op);
   }
 }
@@ -529,9 +616,21 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const u64 address = address_of(warp, inst, lane) - window;
-    Mbarrier* const barrier = mbarrier_at(warp, inst, lane, address);
-    if (barrier == nullptr) return;
-    issue({&inst, warp.index(), lane, cta.tensor_products().issued()}, *barrier);
+    u32 ctas = u32{1} << rank_of(address);
+    if ((inst.flags & kMulticast) != 0) ctas = lanes<u32>(warp, inst.b)[lane] & 0xffff;
+    if (ctas == 0 || ctas >> cta.cluster().size() != 0) {
+      return fail(warp, inst, lane,
+                  fmt::format("a commit to the CTAs {:#x} of a cluster of {}", ctas,
+                              cta.cluster().size()));
+    }
+    for (; ctas != 0; ctas &= ctas - 1) {
+      const auto rank = static_cast<u64>(std::countr_zero(ctas));
+      Mbarrier* const barrier =
+          mbarrier_at(warp, inst, lane,
+                      address - shared_window(rank_of(address)) + shared_window(rank));
+      if (barrier == nullptr) return;
+      issue({&inst, &warp, lane, cta.tensor_products().issued()}, *barrier);
+    }
   }
 }
 
@@ -632,9 +731,10 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
     out.list = decoder.keep(addresses);
   } else if (operands.size() == most) {
     const std::span<const Operand> words = decoder.elements(operands[4]);
-    if (words.size() != 4)
+    const std::size_t wanted = (out.flags & kPair) != 0 ? 8 : 4;
+    if (words.size() != wanted)
       return decoder.refuse(
-          fmt::format("disable-output-lane has {} registers, not 4", words.size()));
+          fmt::format("disable-output-lane has {} registers, not {}", words.size(), wanted));
     std::vector<Slot> disabled;
     for (const Operand& word : words) disabled.push_back(decoder.source(word, 32));
     out.list = decoder.keep(disabled);
@@ -667,10 +767,13 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   const int which =
       modifiers.take_one_of("alloc", "dealloc", "relinquish_alloc_permit", "mma", "commit", "cp");
   if (which < 0) return;
-  if (!modifiers.take("cta_group::1")) return decoder.refuse("only .cta_group::1 is emulated");
+  const int group = modifiers.take_one_of("cta_group::1", "cta_group::2");
+  if (group < 0) return;
+  if (group == 1) out.flags |= kPair;
   if (which == kMma) return decode_product(decoder, instruction, modifiers, out);
   const std::vector<Operand>& operands = instruction.operands;
   if (which == kCopy) {
+    if (group == 1) return decoder.refuse("a copy for a pair of CTAs is not emulated");
     if (!modifiers.take("32x128b") || !modifiers.take("warpx4"))
       return decoder.refuse("only the copy 32x128b.warpx4 is emulated");
     if (!decoder.require_operands(instruction, 2, 2)) return;
@@ -682,9 +785,12 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   if (which == kCommit) {
     if (!modifiers.take("mbarrier::arrive::one")) return;
     const bool shared = modifiers.take("shared::cluster");
-    if (!modifiers.take("b64") || !decoder.require_operands(instruction, 1, 1)) return;
+    const bool multicast = modifiers.take("multicast::cluster");
+    const std::size_t wanted = multicast ? 2 : 1;
+    if (!modifiers.take("b64") || !decoder.require_operands(instruction, wanted, wanted)) return;
     decoder.address(operands[0], shared ? Space::shared : Space::generic, out);
-    out.flags |= shared ? 0 : kGeneric;
+    if (multicast) out.b = decoder.source(operands[1], 16);
+    out.flags |= (shared ? 0 : kGeneric) | (multicast ? kMulticast : 0);
     out.execute = commit;
     return;
   }

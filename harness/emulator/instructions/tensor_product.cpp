@@ -2,7 +2,8 @@
 // A tcgen05.mma or tcgen05.cp, once somebody waits for it. A product is D = A . B + D, in pieces of
 // m16n8 whose fragments are those of mma.sync. A tile is read into registers of fragments, each
 // eight rows of 16 bytes of k. Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the
-// lower or the upper half of each quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F).
+// lower or the upper half of each quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F). Of 256
+// rows each CTA of a pair has 128 (layout A).
 //
 // Scales of blocks of k (section 9.7.16.10.7): those of row r of A, or column r of B, lie in column
 // r / 32 from the given one on, in lane r % 32 of every quarter: the quarter of D's row is read. A
@@ -38,19 +39,20 @@ std::byte* row_of(Fragments& to, int row, int half) {
   return bytes + kChunk * static_cast<std::size_t>(row % 8);
 }
 
-// 16 bytes of shared memory, read by the asynchronous proxy for the thread that issued the product.
-// Null after a finding that stops the launch.
-const std::byte* read_chunk(Warp& warp, const TensorProduct& op, u64 address) {
-  SharedMemory& shared = warp.cta().shared();
+// 16 bytes of a CTA's shared memory, read by the asynchronous proxy for the thread that issued the
+// product. Null after a finding that stops the launch.
+const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address) {
+  Warp& warp = *op.warp;
+  SharedMemory& shared = from.shared();
   if (!shared.holds(address, kChunk)) {
     out_of_bounds(warp, *op.at, op.lane, address, Space::shared, kChunk, Intent::read);
     return nullptr;
   }
   if (shared.check()) {
-    Accessor who = accessor(warp);
+    Accessor who = accessor(warp, shared);
     who.lane = op.lane;
     who.inst = op.at;
-    if (!ShadowRow<kChunk>(shared.view(who), address).read(op.lane) &&
+    if (!(who.from == nullptr && ShadowRow<kChunk>(shared.view(who), address).read(op.lane)) &&
         !shared.read_known(who, address, kChunk)) {
       const auto problem = shared.explain_read(who, address, kChunk);
       if (problem) shared_problem(warp, *op.at, op.lane, *problem);
@@ -61,14 +63,15 @@ const std::byte* read_chunk(Warp& warp, const TensorProduct& op, u64 address) {
   return shared.data(address);
 }
 
-bool read_tile(Warp& warp, const TensorProduct& op, const MatrixTile& tile, int rows,
+// `rows` rows of m or n that a descriptor names in one CTA's shared memory, to row `first` on.
+bool read_tile(const TensorProduct& op, Cta& from, const MatrixTile& tile, int first, int rows,
                std::size_t element, Fragments& to) {
   if (!tile.transposed) {
     for (int row = 0; row < rows; ++row) {
       for (int half = 0; half < 2; ++half) {
-        const std::byte* const chunk = read_chunk(warp, op, tile.address(row, half));
+        const std::byte* const chunk = read_chunk(op, from, tile.address(row, half));
         if (chunk == nullptr) return false;
-        std::memcpy(row_of(to, row, half), chunk, kChunk);
+        std::memcpy(row_of(to, first + row, half), chunk, kChunk);
       }
     }
     return true;
@@ -76,12 +79,12 @@ bool read_tile(Warp& warp, const TensorProduct& op, const MatrixTile& tile, int 
   const int together = static_cast<int>(kChunk / element);  // rows in a chunk
   for (int k = 0; k < 2 * together; ++k) {
     for (int row = 0; row < rows; row += together) {
-      const std::byte* const chunk = read_chunk(warp, op, tile.address(k, row / together));
+      const std::byte* const chunk = read_chunk(op, from, tile.address(k, row / together));
       if (chunk == nullptr) return false;
       for (int i = 0; i < together && row + i < rows; ++i) {
-        std::memcpy(
-            row_of(to, row + i, k / together) + static_cast<std::size_t>(k % together) * element,
-            chunk + static_cast<std::size_t>(i) * element, element);
+        std::memcpy(row_of(to, first + row + i, k / together) +
+                        static_cast<std::size_t>(k % together) * element,
+                    chunk + static_cast<std::size_t>(i) * element, element);
       }
     }
   }
@@ -107,39 +110,51 @@ int lane_of(const TensorProduct& op, int row) {
 }
 
 // A word of tensor memory that the product reads.
-bool require_written(Warp& warp, const TensorProduct& op, int row, int column) {
-  TensorMemory& memory = warp.cta().tensor_memory();
+bool require_written(const TensorProduct& op, int row, int column) {
+  TensorMemory& memory = op.cta->tensor_memory();
   if ((memory.written(row / 32, column) >> row % 32 & 1) != 0) return true;
-  warp.report(FindingKind::read_of_unwritten, *op.at, op.lane, [&] {
+  op.warp->report(FindingKind::read_of_unwritten, *op.at, op.lane, [&] {
     return fmt::format("reads lane {} of column {} of tensor memory, which nothing wrote", row,
                        column);
   });
   return false;
 }
 
-bool read_a(Warp& warp, const TensorProduct& op, std::size_t element, Fragments& a) {
+bool read_a(const TensorProduct& op, std::size_t element, Fragments& a) {
   if (!op.a_in_tensor_memory) {
-    return read_tile(warp, op, MatrixTile(warp.cta().window(), op.a, swizzle_of(op.a), op.a_by_columns), op.m, element,
-                     a);
+    const MatrixTile tile(op.cta->window(), op.a, swizzle_of(op.a), op.a_by_columns);
+    return read_tile(op, *op.cta, tile, 0, op.m, element, a);
   }
-  TensorMemory& memory = warp.cta().tensor_memory();
+  TensorMemory& memory = op.cta->tensor_memory();
   bool fine = true;
   for (int row = 0; row < op.m; ++row) {
     for (int i = 0; i < 8; ++i) {
       const int column = static_cast<int>(op.a & 0xffff) + i;
-      fine = fine && require_written(warp, op, row, column);
+      fine = fine && require_written(op, row, column);
       std::memcpy(row_of(a, row, i / 4) + 4 * (i % 4), &memory.word(row, column), 4);
     }
   }
   return true;
 }
 
+// Of a pair, each CTA has one half of the columns.
+bool read_b(const TensorProduct& op, std::size_t element, Fragments& b) {
+  const bool pair = op.b_of[0] != op.b_of[1];
+  const int columns = pair ? op.n / 2 : op.n;
+  for (int first = 0; first < op.n; first += columns) {
+    Cta& from = *op.b_of[first == 0 ? 0 : 1];
+    const MatrixTile tile(from.window(), op.b, swizzle_of(op.b), op.b_by_rows);
+    if (!read_tile(op, from, tile, first, columns, element, b)) return false;
+  }
+  return true;
+}
+
 // The word of the scales of a row of A or column of B, for D's quarter.
-u32 scale_word(Warp& warp, const TensorProduct& op, const TensorProduct::Scales& scales,
-               int quarter, int line) {
+u32 scale_word(const TensorProduct& op, const TensorProduct::Scales& scales, int quarter,
+               int line) {
   const int row = 32 * quarter + line % 32, column = scales.column + line / 32;
-  require_written(warp, op, row, column);
-  return warp.cta().tensor_memory().word(row, column);
+  require_written(op, row, column);
+  return op.cta->tensor_memory().word(row, column);
 }
 
 // The registers of a piece's scales: lanes 0 and 1 of every four have the rows g and g + 8 of A,
@@ -151,12 +166,12 @@ struct PieceScales {
     return {{&a, op.scales_a.byte, 0}, {&b, op.scales_b.byte, 0}};
   }
 
-  PieceScales(Warp& warp, const TensorProduct& op, int top, int left) {
+  PieceScales(const TensorProduct& op, int top, int left) {
     const int quarter = top / 32;
     for (int line = 0; line < 16; ++line)
-      a[4 * (line % 8) + line / 8] = scale_word(warp, op, op.scales_a, quarter, top + line);
+      a[4 * (line % 8) + line / 8] = scale_word(op, op.scales_a, quarter, top + line);
     for (int line = 0; line < 8; ++line)
-      b[4 * line] = scale_word(warp, op, op.scales_b, quarter, left + line);
+      b[4 * line] = scale_word(op, op.scales_b, quarter, left + line);
   }
 };
 
@@ -175,11 +190,11 @@ void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top,
   }
 }
 
-void perform_copy(Warp& warp, const TensorProduct& op) {
-  TensorMemory& memory = warp.cta().tensor_memory();
-  const MatrixTile tile(warp.cta().window(), op.b, swizzle_of(op.b), false);
+void perform_copy(const TensorProduct& op) {
+  TensorMemory& memory = op.cta->tensor_memory();
+  const MatrixTile tile(op.cta->window(), op.b, swizzle_of(op.b), false);
   for (int row = 0; row < 32; ++row) {
-    const std::byte* const chunk = read_chunk(warp, op, tile.address(row, 0));
+    const std::byte* const chunk = read_chunk(op, *op.cta, tile.address(row, 0));
     if (chunk == nullptr) return;
     for (int quarter = 0; quarter < 4; ++quarter) {
       for (int i = 0; i < op.n; ++i) {
@@ -192,18 +207,17 @@ void perform_copy(Warp& warp, const TensorProduct& op) {
 
 }  // namespace
 
-void perform(Cta& cta, const TensorProduct& op) {
+void perform(const TensorProduct& op) {
+  Warp& warp = *op.warp;
+  Cta& cta = *op.cta;
   if (cta.stopping()) return;
-  Warp& warp = *cta.warps()[static_cast<std::size_t>(op.warp)];
-  if (op.copies) return perform_copy(warp, op);
+  if (op.copies) return perform_copy(op);
   TensorMemory& memory = cta.tensor_memory();
   const MmaKind& kind = op.plan->kind();
   // Of FP4, which lies along k alone, two elements.
   const std::size_t element = std::max<std::size_t>(32 / static_cast<std::size_t>(kind.shape.k), 1);
   Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
-  if (!read_a(warp, op, element, a)) return;
-  if (!read_tile(warp, op, MatrixTile(warp.cta().window(), op.b, swizzle_of(op.b), op.b_by_rows), op.n, element, b))
-    return;
+  if (!read_a(op, element, a) || !read_b(op, element, b)) return;
   flip(a.data(), a.size(), op.flip_a);
   flip(b.data(), b.size(), op.flip_b);
   const bool half = kind.accumulator == FormatId::f16;
@@ -219,7 +233,7 @@ void perform(Cta& cta, const TensorProduct& op) {
       if (op.adds) {
         each_sum(op, half, memory, top, column,
                  [&](int row, int at, u32 word, int i, int lane, int shift) {
-                   fine = fine && require_written(warp, op, row, at);
+                   fine = fine && require_written(op, row, at);
                    c[i][lane] |= (half ? word & 0xffff : word) << shift;
                  });
       }
@@ -228,7 +242,7 @@ void perform(Cta& cta, const TensorProduct& op) {
           reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
       const RandomRounding rounding = cta.launch().options.random_rounding;
       std::optional<PieceScales> words;
-      if (op.scaled != nullptr) words.emplace(warp, op, top, column);
+      if (op.scaled != nullptr) words.emplace(op, top, column);
       const std::optional<MmaScales> scales = words ? std::optional(words->of(op)) : std::nullopt;
       if (rounding != RandomRounding::off) {
         mma_randomly(kind, x, y, c, c,

@@ -9,8 +9,11 @@ namespace plumbline::emulator {
 class Cta;
 class Warp;
 
+// The CTA of the cluster to whose shared memory it goes.
+Cta& destination(const BulkLoad& load);
+
 // The bytes come to shared memory.
-void perform(Cta& cta, const BulkLoad& load);
+void perform(const BulkLoad& load);
 
 // A thread is about to exit: a finding for every copy to global memory that it did not wait for,
 // and the copies are made.

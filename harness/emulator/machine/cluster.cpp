@@ -72,7 +72,7 @@ Progress Cluster::run() {
       return Progress::stopped;
     }
     long_rounds += cut_short ? 1 : 0;
-    if (!launch_->communicates()) continue;
+    if (!launch_->program.communicates) continue;
     if (long_rounds >= kRoundsBeforeOthers || rounds >= kMostRounds) return Progress::polling;
   }
 }

@@ -63,6 +63,16 @@ class Cluster {
   bool stopping_ = false;
 };
 
+template <typename Callback>
+void Cta::each_pending_product(Callback&& visit) {
+  for (Cta* const issuer : {this, peer()}) {
+    if (issuer == nullptr) continue;
+    for (const TensorProduct& product : issuer->tensor_products_.pending()) {
+      if (product.cta == this) visit(product);
+    }
+  }
+}
+
 // The CTA of the cluster in whose shared memory the address lies, for a lane that is about to use
 // it. Null after a finding that stops the launch.
 Cta* shared_memory_at(Warp& warp, const Inst& inst, int lane, std::uint64_t address);

@@ -169,6 +169,11 @@ void Cta::finish() {
   report_visits();
 }
 
+Cta* Cta::peer() const {
+  const auto other = static_cast<std::size_t>(rank_ ^ 1);
+  return other < cluster_->size() ? cluster_->ctas()[other].get() : nullptr;
+}
+
 bool Cta::stopping() const { return cluster_->stopping(); }
 
 void Cta::stop() { cluster_->stop(); }
@@ -196,13 +201,12 @@ void Cta::report_visits() {
 }
 
 void Cta::report_unfinished_tensor_work() {
-  for (const TensorProduct& product : tensor_products_.pending()) {
-    warps_[static_cast<std::size_t>(product.warp)]->report(
-        FindingKind::missing_wait, *product.at, product.lane, [&] {
-          return fmt::format("the CTA ends, and no thread has waited at an mbarrier for this {}",
-                             product.what());
-        });
-  }
+  each_pending_product([](const TensorProduct& product) {
+    product.warp->report(FindingKind::missing_wait, *product.at, product.lane, [&] {
+      return fmt::format("the CTA ends, and no thread has waited at an mbarrier for this {}",
+                         product.what());
+    });
+  });
   const int columns = tensor_memory_.allocated();
   if (columns == 0) return;
   warps_.front()->report(FindingKind::bad_operand, launch_->program.code.back(), 0, [&] {

@@ -90,6 +90,14 @@ class Cta {
 
   TensorProducts& tensor_products() { return tensor_products_; }
 
+  // Calls visit(product) for what is still to write to this CTA's tensor memory, be it issued by the
+  // other CTA of a pair.
+  template <typename Callback>
+  void each_pending_product(Callback&& visit);
+
+  // The other CTA of a pair (.cta_group::2); null where the cluster has none.
+  Cta* peer() const;
+
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
   FindingLog& log() { return log_; }

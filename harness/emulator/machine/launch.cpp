@@ -24,7 +24,8 @@ namespace {
 // What the workers bring together.
 class Results {
  public:
-  // CTAs behind the first one that stopped need not run: their findings would be dropped.
+  // Clusters behind the first one that stopped need not run: their findings would be dropped. By
+  // their first CTA.
   bool wanted(std::int64_t cta) const { return cta <= stopped_at_.load(std::memory_order_relaxed); }
 
   void add(Cluster& cluster, Progress progress) {
@@ -112,19 +113,19 @@ std::vector<std::int64_t> start_order(std::int64_t clusters, std::size_t window,
   return order;
 }
 
-// Independent CTAs, each to its end.
+// Independent clusters, each to its end.
 void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
                   std::atomic<std::size_t>& next, Results& results) {
   WorkerState worker = worker_state(launch, races);
-  Cluster cta(launch, worker);
+  Cluster cluster(launch, worker);
   for (;;) {
     const std::size_t turn = next.fetch_add(1);
     if (turn >= order.size()) break;
-    if (!results.wanted(order[turn])) continue;
-    cta.start(order[turn]);
-    const Progress progress = cta.run();
+    if (!results.wanted(launch.cta_of_cluster(order[turn], 0))) continue;
+    cluster.start(order[turn]);
+    const Progress progress = cluster.run();
     if (progress == Progress::given_up) return;
-    results.add(cta, progress);
+    results.add(cluster, progress);
   }
   results.add(worker);
 }
@@ -183,11 +184,11 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
 
 // CTAs that communicate take turns on one.
 std::int64_t worker_count(const Launch& launch) {
-  if (launch.communicates() || launch.one_worker) return 1;
+  if (launch.program.communicates || launch.one_worker) return 1;
   const auto hardware =
       static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
-  return std::clamp<std::int64_t>(launch.ctas(), 1, wanted);
+  return std::clamp<std::int64_t>(launch.clusters(), 1, wanted);
 }
 
 // From the marks that the search for races leaves. Adds the instructions they name to `stores`.
@@ -243,12 +244,12 @@ Result<LaunchOutcome> run(const Launch& launch) {
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
   CtaRaces* const races = watched ? &*watcher : nullptr;
-  if (launch.communicates()) {
+  if (launch.program.communicates) {
     run_resident(launch, races, results);
   } else {
     std::atomic<std::size_t> next = 0;
-    const auto all = static_cast<std::size_t>(std::max<std::int64_t>(launch.ctas(), 1));
-    const std::vector<std::int64_t> order = start_order(launch.ctas(), all, launch.cta_order);
+    const auto all = static_cast<std::size_t>(launch.clusters());
+    const std::vector<std::int64_t> order = start_order(launch.clusters(), all, launch.cta_order);
     run_on_threads(workers,
                    [&](std::int64_t) { run_in_order(launch, races, order, next, results); });
   }

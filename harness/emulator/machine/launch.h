@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One launch: what every CTA of it shares, and the workers that run the CTAs.
 //
-// CTAs of an ordinary kernel are independent: each worker takes the next one and runs it to its
-// end. Where a kernel communicates through global memory (atomics, acquire or volatile loads) or in
-// clusters, one worker runs all CTAs in an order that the launch chooses, several resident, turn by
-// turn: results never depend on the number of threads, and a CTA may wait for another.
+// CTAs of an ordinary kernel are independent: each worker takes the next one, or the next cluster,
+// and runs it to its end. Where a kernel communicates through global memory (atomics, acquire or
+// volatile loads), one worker runs all CTAs in an order that the launch chooses, several resident,
+// turn by turn: results never depend on the number of threads, and a CTA may wait for another.
 #pragma once
 
 #include <array>
@@ -52,7 +52,8 @@ struct Launch {
 
   std::int64_t clusters() const { return ctas() / ctas_of_a_cluster(); }
 
-  // CTAs may wait for each other, and clocks are kept of what one knows of another.
+  // CTAs wait for others, be it of their own cluster alone: clocks are kept of what one knows of
+  // another.
   bool communicates() const { return program.communicates || ctas_of_a_cluster() > 1; }
 
   // Of a CTA in the grid, from its number.

@@ -18,6 +18,15 @@ void answer(Warp& warp, const Split& split, bool complete) {
   blend(warp.predicate(split.at->p), complete ? kFullMask : 0, split.mask);
 }
 
+// What an asynchronous unit did for the warp in one CTA's shared memory, as others may rely on it
+// who wait at the mbarrier.
+void add_own(Handover& handover, const Mbarrier& barrier, Cta& cta, const Warp& warp) {
+  const Knowledge own = cta.shared().order().own(warp.index());
+  if (&cta == barrier.cta) return join(handover.own, own);
+  handover.known = join(handover.known, std::make_shared<const std::vector<KnownCta>>(
+                                            1, KnownCta{cta.shared().clock().cta(), own}));
+}
+
 void perform_if_awaited(Mbarrier& barrier) {
   for (const auto& warp : barrier.cta->warps()) {
     for (const Split& split : warp->splits()) {
@@ -119,7 +128,7 @@ void settle(Mbarrier& barrier) {
 void perform_loads(Mbarrier& barrier) {
   Cta& cta = *barrier.cta;
   for (const BulkLoad& load : barrier.loads) {
-    perform(cta, load);
+    perform(load);
     barrier.bytes -= static_cast<std::int64_t>(load.bytes());
   }
   const bool loaded = !barrier.loads.empty();
@@ -129,21 +138,23 @@ void perform_loads(Mbarrier& barrier) {
   while (barrier.phase == phase && !barrier.commits.empty() && !cta.stopping()) {
     const TensorCommit commit = barrier.commits.front();
     barrier.commits.erase(barrier.commits.begin());
-    cta.tensor_products().wait(commit.end,
-                               [&](const TensorProduct& product) { perform(cta, product); });
-    Warp& warp = *cta.warps()[static_cast<std::size_t>(commit.warp)];
-    // Whoever sees the phase end knows that the tiles were read.
-    cta.shared().order().next_tick();
+    Cta& issuer = commit.warp->cta();
+    issuer.tensor_products().wait(commit.end, [](const TensorProduct& one) { perform(one); });
+    // Whoever sees the phase end knows that the tiles were read, those of a pair in both CTAs.
     Handover known;
-    known.own = cta.shared().order().own(commit.warp);
-    if (!take_arrivals(warp, *commit.at, commit.lane, barrier, 1, known)) return;
+    for (const auto& of_pair : issuer.cluster().ctas()) {
+      if (of_pair->rank() / 2 != issuer.rank() / 2) continue;
+      of_pair->shared().order().next_tick();
+      add_own(known, barrier, *of_pair, *commit.warp);
+    }
+    if (!take_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1, known)) return;
     settle(barrier);
   }
 }
 
 void issue(BulkLoad load, Mbarrier& barrier) {
   // Whoever sees the phase end knows of the copy.
-  join(barrier.arrived.own, barrier.cta->shared().order().own(load.warp->index()));
+  add_own(barrier.arrived, barrier, destination(load), *load.warp);
   barrier.loads.push_back(std::move(load));
   perform_if_awaited(barrier);
 }

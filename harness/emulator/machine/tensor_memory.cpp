@@ -7,6 +7,7 @@ namespace plumbline::emulator {
 
 void TensorMemory::start(std::uint8_t garbage) {
   allocations_.clear();
+  expected_.clear();
   permits_ = true;
   garbage_ = garbage * 0x01010101u;
 }
@@ -26,6 +27,13 @@ std::optional<int> TensorMemory::allocate(int columns) {
   std::fill_n(&word(0, first), kRows * columns, garbage_);
   allocations_.push_back({first, columns});
   return first;
+}
+
+std::optional<TensorMemory::Allocation> TensorMemory::take_expected() {
+  if (expected_.empty()) return std::nullopt;
+  const Allocation made = expected_.front();
+  expected_.erase(expected_.begin());
+  return made;
 }
 
 bool TensorMemory::release(int column, int columns) {

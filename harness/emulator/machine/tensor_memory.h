@@ -23,8 +23,17 @@ class TensorMemory {
   // A CTA begins. Columns are full of the byte where nothing has written since their allocation.
   void start(std::uint8_t garbage);
 
+  struct Allocation {
+    int column = 0, columns = 0;
+  };
+
   // The first column; nothing where there is no room.
   std::optional<int> allocate(int columns);
+  // The other CTA of a pair has allocated for both; the own alloc is still to come. Its allocation,
+  // or nothing where there is none to come.
+  void expect_alloc(const Allocation& made) { expected_.push_back(made); }
+
+  std::optional<Allocation> take_expected();
   // False: there is no such allocation.
   bool release(int column, int columns);
   bool is_allocated(int column, int columns) const;
@@ -51,10 +60,6 @@ class TensorMemory {
     std::uint32_t written = 0, stored = 0;
   };
 
-  struct Allocation {
-    int column = 0, columns = 0;
-  };
-
   static std::size_t index(int row, int column) {
     return static_cast<std::size_t>(column) * kRows + static_cast<std::size_t>(row);
   }
@@ -65,7 +70,7 @@ class TensorMemory {
 
   std::vector<std::uint32_t> words_;  // from the first allocation on
   std::vector<Quarter> states_;
-  std::vector<Allocation> allocations_;
+  std::vector<Allocation> allocations_, expected_;
   bool permits_ = true;
   std::uint32_t garbage_ = 0;
 };

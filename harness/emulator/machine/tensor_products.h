@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tcgen05.mma that threads of a CTA have issued and nobody has waited for. As all that is
+// The tcgen05.mma and tcgen05.cp that threads of a CTA have issued and nobody has waited for. As all that is
 // asynchronous here, a product is computed as late as it may: when a thread asks the mbarrier of a
 // tcgen05.commit behind it for the phase that the commit's arrival ends. Products follow one
 // another in the order in which they were issued.
@@ -18,11 +18,18 @@ class ScaledMma;
 namespace plumbline::emulator {
 
 class Cta;
+class Warp;
 struct Inst;
 
+// One of a pair of CTAs (.cta_group::2) is two of these, of 128 rows each.
 struct TensorProduct {
   const Inst* at = nullptr;
-  int warp = 0, lane = 0;
+  Warp* warp = nullptr;  // that issued it
+  int lane = 0;
+  // In whose memory D and A are, and the CTAs that have the columns of B, one half each; without a
+  // pair twice the same.
+  Cta* cta = nullptr;
+  std::array<Cta*, 2> b_of{};
   const MmaPlan* plan = nullptr;  // of a piece of m16n8
   int m = 0, n = 0;
   // A tcgen05.cp instead: 32 rows of 16 bytes of shared memory (`b`) to every quarter of four
@@ -85,11 +92,12 @@ class TensorProducts {
 // A tcgen05.commit, kept by its mbarrier until somebody asks for the phase.
 struct TensorCommit {
   const Inst* at = nullptr;
-  int warp = 0, lane = 0;
+  Warp* warp = nullptr;
+  int lane = 0;
   std::uint64_t end = 0;  // TensorProducts::issued() then
 };
 
 // D is computed, or copied.
-void perform(Cta& cta, const TensorProduct& product);
+void perform(const TensorProduct& product);
 
 }  // namespace plumbline::emulator

@@ -195,6 +195,10 @@ SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t addr
 
 std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, std::uint64_t offset,
                                                          int bytes, std::uint32_t used) const {
+  const std::uint8_t* const states = state_.data() + index(offset);  // a bulk copy has many
+  std::uint8_t differ = 0;
+  for (int i = 0; i < bytes; ++i) differ |= states[i] ^ kWritten;
+  if (differ == 0) return std::nullopt;
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
     const std::uint8_t state = state_[index(address)];
@@ -377,9 +381,10 @@ std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std
     if (!problem && record.stamp != fine) problem = check_read(who, byte + start_, record);
     fine = record.stamp;
     record_read(who, record);
-    read_stamp_[word] = record.read_stamp;
-    readers_[word] = record.readers;
-    byte += 4;
+    const std::size_t run = equal_records(word, end / 4);
+    std::fill_n(&read_stamp_[word], run, record.read_stamp);
+    std::fill_n(&readers_[word], run, record.readers);
+    byte += 4 * run;
   }
   problem = traced(std::move(problem));
   if (!trace_.empty())
@@ -487,7 +492,10 @@ std::optional<SharedProblem> SharedMemory::explain_issue(const Accessor& who, st
                                                          int bytes) const {
   std::uint32_t fine = 0;  // the last stamp that was
   const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
-  for (std::uint64_t address = offset; address < end; ++address) {
+  std::uint64_t step = 1;
+  for (std::uint64_t address = offset; address < end; address += step) {
+    const std::size_t word = index(address) / 4;
+    step = stamp_[word] == kSplit ? 1 : 4 - address % 4;
     const std::uint32_t stamp = stamp_at(address);
     if (stamp == fine) continue;
     if (auto problem = check_read(who, address, {stamp, 0, 0})) return traced(std::move(problem));
@@ -498,8 +506,12 @@ std::optional<SharedProblem> SharedMemory::explain_issue(const Accessor& who, st
 
 std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
   const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
+  std::uint32_t fine = 0;  // the last stamp of a whole word that was
   for (std::uint64_t address = offset; address < end; address += 4) {
-    const bool split = stamp_[index(address) / 4] == kSplit;
+    const std::uint32_t whole = stamp_[index(address) / 4];
+    if (whole == fine) continue;
+    const bool split = whole == kSplit;
+    fine = split ? fine : whole;
     for (std::uint64_t byte = address; byte < address + (split ? 4 : 1); ++byte) {
       const std::uint32_t stamp = stamp_at(byte);
       // What threads of other CTAs wrote is not held to a fence.

@@ -601,8 +601,11 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
     const auto module = device->load(kernel_text(code, sm), "test.ptx");
     return module ? "loaded" : module.error().text();
   };
-  EXPECT_THAT(refusal("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;"),
-              HasSubstr("only .cta_group::1"));
+  EXPECT_THAT(refusal("tcgen05.cp.cta_group::2.32x128b.warpx4 [%r1], %d1;"),
+              HasSubstr("a copy for a pair of CTAs is not emulated"));
+  EXPECT_THAT(refusal("tcgen05.mma.cta_group::2.kind::f16 [%r1], %d1, %d2, %r2, {%r3, %r4, %r5, "
+                      "%r6}, %p1;"),
+              HasSubstr("disable-output-lane has 4 registers, not 8"));
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%r1}, [%r2];"),
               HasSubstr("1 registers, not 4"));
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r1}, [%r2];"),
