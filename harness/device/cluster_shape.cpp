@@ -16,7 +16,7 @@ Result<std::array<std::int64_t, 3>> cluster_of(const LaunchRequest& request,
   if (!asked && !given) {
     if (!declared.required) return request.cluster;
     return refuse("has to be launched with a cluster (.explicitcluster)",
-                  "say `cluster = [2]`, or what it is, in the manifest's [[launch]]");
+                  "say `cluster` in the manifest's [[launch]], or compile it with __cluster_dims__");
   }
   if (asked && given && request.cluster != declared.blocks) {
     return refuse(fmt::format("declares clusters of {} blocks (.reqnctapercluster), and the "

@@ -42,19 +42,20 @@ Status check(const Limit& limit, std::size_t dimension, std::int64_t value) {
                              value, limit.unit, limit.words));
 }
 
-Status check_dimension(const TensorMap& map, std::size_t d, std::int64_t width) {
+Status check_dimension(const TensorMap& map, std::size_t d) {
   if (Status size = check(kSize, d, map.dims[d]); !size) return size;
   if (Status box = check(kBox, d, map.box[d]); !box) return box;
   if (d > 0) return check(kStride, d, map.strides[d]);
-  if (map.strides[0] == width) return {};
-  return refused(fmt::format("stride of dimension 0 is {} bytes; it has to be the {} of an element",
-                             map.strides[0], width));
+  if (map.dims[0] * map.element_bits() % 8 == 0) return {};
+  return refused(fmt::format("size of dimension 0 is {}; two elements are in a byte, so it has to "
+                             "be a multiple of 2",
+                             map.dims[0]));
 }
 
 // Of rows of the box, which are what lies in one piece.
-Status check_row(const TensorMap& map, std::int64_t width) {
-  const std::int64_t bytes = map.box[0] * width;
-  if (bytes % kAlignment != 0) {
+Status check_row(const TensorMap& map) {
+  const std::int64_t bytes = map.bytes(map.box[0]);
+  if (bytes % kAlignment != 0 || map.box[0] * map.element_bits() % 8 != 0) {
     return refused(fmt::format("a row of the box is {} bytes; it has to be a multiple of {}", bytes,
                                kAlignment));
   }
@@ -80,6 +81,11 @@ bool is_float(FormatId id) {
 
 }  // namespace
 
+int TensorMap::element_bits() const {
+  if (integers > 0) return integers;
+  return is_packed(format) ? 4 : 8 * plumbline::format(format).storage_bytes();
+}
+
 Status check_tensor_map(const TensorMap& map) {
   if (map.rank < 1 || map.rank > TensorMap::kMaxRank) {
     return refused(fmt::format("a tensor map of {} dimensions; it has to have from 1 to {}",
@@ -91,16 +97,15 @@ Status check_tensor_map(const TensorMap& map) {
                     "of {}",
                     map.address, kAlignment));
   }
-  const Format& element = format(map.format);
   for (std::size_t d = 0; d < map.rank; ++d) {
-    if (Status fits = check_dimension(map, d, element.storage_bytes()); !fits) return fits;
+    if (Status fits = check_dimension(map, d); !fits) return fits;
   }
-  if (Status row = check_row(map, element.storage_bytes()); !row) return row;
-  if (!map.fill_nan || is_float(map.format)) return {};
-  return refused(
-      fmt::format("{} elements cannot be filled with NaN; f16, bf16, tf32, f32 and f64 "
-                  "can",
-                  element.name));
+  if (Status row = check_row(map); !row) return row;
+  const bool can_be_nan = map.integers == 0 && is_float(map.format);
+  if (!map.fill_nan || can_be_nan) return {};
+  return refused(fmt::format(
+      "{} elements cannot be filled with NaN; f16, bf16, tf32, f32 and f64 can",
+      map.integers > 0 ? fmt::format("u{}", map.integers) : std::string(format(map.format).name)));
 }
 
 Status check_tensor_maps_exist(int sm) {

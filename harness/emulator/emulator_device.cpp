@@ -205,7 +205,7 @@ class EmulatorDevice final : public Device {
   Result<EncodedTensorMap> encode(const TensorMap& map) override {
     if (Status exist = check_tensor_maps_exist(options_.sm); !exist) return exist.error();
     if (Status possible = check_tensor_map(map); !possible) return possible.error();
-    const std::int64_t row = map.box[0] * map.strides[0];
+    const std::int64_t row = map.bytes(map.box[0]);
     const auto swizzle = static_cast<std::int64_t>(map.swizzle);
     // The manual asks for room of the full width then, and does not say where rows lie in it.
     if (row < swizzle) {

@@ -10,11 +10,12 @@
 namespace plumbline {
 namespace {
 
-// CUtensorMapDataType (cuda.h). What is narrower than 16 bits travels as bytes, and tf32 as f32,
-// which leaves every bit as it is: the driver's TFLOAT32 would round.
+// CUtensorMapDataType (cuda.h). What has 8 bits or fewer travels as bytes, but for what is packed;
+// tf32 as f32, which leaves every bit as it is: the driver's TFLOAT32 would round.
 constexpr int data_type(FormatId id) {
   switch (id) {
     case FormatId::e2m1:
+      return 13;  // 16U4_ALIGN8B: without gaps
     case FormatId::e2m3:
     case FormatId::e3m2:
     case FormatId::e4m3:
@@ -36,6 +37,11 @@ constexpr int data_type(FormatId id) {
       return 9;  // BFLOAT16
   }
   return -1;
+}
+
+// UINT8, UINT16, UINT32, UINT64.
+constexpr int integer_type(int bits) {
+  return bits == 64 ? 4 : bits / 16;
 }
 
 // CUtensorMapSwizzle.
@@ -78,7 +84,7 @@ Result<EncodedTensorMap> encode_tensor_map(const Driver& driver, const TensorMap
   } made;
 
   const int code = driver.tensor_map_encode(
-      &made, data_type(map.format), static_cast<unsigned>(map.rank),
+      &made, map.integers > 0 ? integer_type(map.integers) : data_type(map.format), static_cast<unsigned>(map.rank),
       reinterpret_cast<void*>(map.address), dims.data(), strides.data(), box.data(), steps.data(),
       kNoInterleave, swizzle(map.swizzle), kNoPromotion, map.fill_nan ? kFillNan : kFillZero);
   if (code != 0) return driver.error("cuTensorMapEncodeTiled", code);

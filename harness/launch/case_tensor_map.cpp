@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/device_image.h"
 
 namespace plumbline {
 namespace {
@@ -21,16 +20,17 @@ Status evaluate(const std::vector<Expression>& expressions, const Problem& probl
 
 // From elements to bytes.
 Status scale_strides(TensorMap& map) {
-  const std::int64_t width = format(map.format).storage_bytes();
-  map.strides[0] = 1;
-  for (std::size_t d = 0; d < map.rank; ++d) {
+  for (std::size_t d = 1; d < map.rank; ++d) {
     const std::int64_t elements = map.strides[d];
-    if (__builtin_mul_overflow(elements, width, &map.strides[d])) {
-      return Error{
-          ErrorKind::cannot_run,
-          fmt::format("stride of dimension {} is {} elements, more than memory has", d, elements),
-          "", ""};
+    std::int64_t bits = 0;
+    if (__builtin_mul_overflow(elements, map.element_bits(), &bits) || bits % 8 != 0) {
+      return Error{ErrorKind::cannot_run,
+                   fmt::format("stride of dimension {} is {} elements, {}", d, elements,
+                               bits % 8 != 0 ? "which end in the middle of a byte"
+                                             : "more than memory has"),
+                   "", ""};
     }
+    map.strides[d] = bits / 8;
   }
   return {};
 }
@@ -40,15 +40,9 @@ Status scale_strides(TensorMap& map) {
 Result<TensorMap> case_tensor_map(const Manifest& kernel, const std::string& name,
                                   const Problem& problem, FormatId format, DeviceAddress first) {
   const KernelTensorMap& described = kernel.tensor_maps.at(name);
-  if (is_packed(format)) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("tensor map {} is of {} elements, two in a byte, which the emulator "
-                             "does not have yet",
-                             name, plumbline::format(format).name),
-                 kernel.path, "load them by another copy"};
-  }
   TensorMap map;
   map.format = format;
+  map.integers = described.integers;
   map.address = first;
   map.rank = described.dims.size();
   map.swizzle = static_cast<TensorSwizzle>(described.swizzle);

@@ -3,8 +3,6 @@
 
 namespace plumbline {
 
-bool is_packed(FormatId id) { return id == FormatId::e2m1; }
-
 std::int64_t device_bytes(FormatId id, std::int64_t elements) {
   return is_packed(id) ? (elements + 1) / 2 : elements * format(id).storage_bytes();
 }

@@ -7,11 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "oracles/formats/format.h"
+#include "harness/device/tensor_map.h"
 
 namespace plumbline {
-
-bool is_packed(FormatId format);
 
 // Bytes of so many elements, the last of them perhaps shared with what follows.
 std::int64_t device_bytes(FormatId format, std::int64_t elements);

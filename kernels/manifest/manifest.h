@@ -53,6 +53,7 @@ struct KernelTensorMap {
   std::string tensor;
   std::vector<Expression> dims, strides, box;  // strides from dimension 1 on: one fewer
   int swizzle = 0;                             // bytes: 32, 64, 128, or 0 for none
+  int integers = 0;  // bits: elements are integers of that width; 0: the tensor's own
   bool fill_nan = false;
 };
 

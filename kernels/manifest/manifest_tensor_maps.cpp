@@ -20,6 +20,8 @@ constexpr std::size_t kMaxRank = 5;
 
 constexpr std::array<std::string_view, 4> kSwizzleWords = {"none", "32B", "64B", "128B"};
 constexpr std::array kSwizzles = {0, 32, 64, 128};
+constexpr std::array<std::string_view, 4> kIntegerWords = {"u8", "u16", "u32", "u64"};
+constexpr std::array kIntegers = {8, 16, 32, 64};
 constexpr std::array<std::string_view, 2> kFillWords = {"zero", "nan"};
 
 // The place of a word in a list of them.
@@ -79,11 +81,13 @@ std::vector<Expression> read_matching(TomlReader& reader, const Manifest& manife
 
 KernelTensorMap read_map(TomlReader& reader, const Manifest& manifest, const toml::table& table,
                          const Text& name) {
-  reader.check_keys(table, {"tensor", "dims", "strides", "box", "swizzle", "fill"});
+  reader.check_keys(table, {"tensor", "elements", "dims", "strides", "box", "swizzle", "fill"});
   KernelTensorMap map;
   const Text tensor = reader.text(table, "tensor").value_or(name);
   check_tensor_name(reader, manifest, tensor);
   map.tensor = tensor.text;
+  if (const auto elements = read_choice(reader, table, "elements", kIntegerWords))
+    map.integers = kIntegers[*elements];
   map.dims = read_dims(reader, manifest, table);
   if (reader.error()) return map;
   map.strides = read_matching(reader, manifest, table,

@@ -74,15 +74,14 @@ u32 fill_of(const TensorMap& map) { return map.fill_nan ? 0x7ff77ff7 : 0; }
 // False when none are.
 bool clip(const TensorMap& map, const std::array<i64, TensorMap::kMaxRank>& at, u64& address,
           BulkRow& row) {
-  const i64 width = map.strides[0];
   for (std::size_t d = 1; d < map.rank; ++d) {
     if (at[d] < 0 || at[d] >= map.dims[d]) return false;
   }
   const i64 first = std::max<i64>(at[0], 0), end = std::min(at[0] + map.box[0], map.dims[0]);
   if (first >= end) return false;
-  row.before = static_cast<u32>((first - at[0]) * width);
-  row.copied = static_cast<u32>((end - first) * width);
-  address = map.address + static_cast<u64>(first * width);
+  row.before = static_cast<u32>(map.bytes(first - at[0]));
+  row.copied = static_cast<u32>(map.bytes(end - first));
+  address = map.address + static_cast<u64>(map.bytes(first));
   for (std::size_t d = 1; d < map.rank; ++d)
     address += static_cast<u64>(at[d]) * static_cast<u64>(map.strides[d]);
   return true;
@@ -146,7 +145,14 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
   std::array<i64, TensorMap::kMaxRank> corner{};
   for (std::size_t d = 0; d < map->rank; ++d)
     corner[d] = lanes<std::int32_t>(warp, copy.coordinates[d])[lane];
-  if (const i64 begin = corner[0] * map->strides[0];
+  if (corner[0] * map->element_bits() % 8 != 0) {
+    warp.fail(FindingKind::misaligned, inst, lane, [&] {
+      return fmt::format("a bulk copy whose box begins at element {}, in the middle of a byte",
+                         corner[0]);
+    });
+    return std::nullopt;
+  }
+  if (const i64 begin = map->bytes(corner[0]);
       intent == Intent::write && begin % static_cast<i64>(kChunk) != 0) {
     // An H100 stopped with an illegal instruction at -1.
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
@@ -158,7 +164,7 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
     return std::nullopt;
   }
   BulkBox box;
-  box.row_bytes = static_cast<u32>(map->box[0] * map->strides[0]);
+  box.row_bytes = static_cast<u32>(map->bytes(map->box[0]));
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
   box.fill = fill_of(*map);
   // Before the rows are listed: there may be 2^32 of them.

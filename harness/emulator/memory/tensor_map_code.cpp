@@ -26,7 +26,8 @@ struct Code {
   std::uint8_t rank = 0;
   std::uint8_t swizzle = 0;
   std::uint8_t fill_nan = 0;
-  std::array<std::uint8_t, 18> zero{};
+  std::uint8_t integers = 0;
+  std::array<std::uint8_t, 17> zero{};
   std::uint64_t fingerprint = 0;  // of all before it
 };
 
@@ -105,6 +106,7 @@ Status replace(Code& code, TensorMapField field, std::size_t at, std::uint64_t v
       const std::optional<FormatId> type = element_type(value);
       if (!type) return lacks(fmt::format("the element type {} is not emulated", value));
       code.format = static_cast<std::uint8_t>(*type);
+      code.integers = 0;
       return {};
     }
     case TensorMapField::interleave_layout:
@@ -143,6 +145,7 @@ EncodedTensorMap encode_tensor_map(const TensorMap& map) {
   code.rank = static_cast<std::uint8_t>(map.rank);
   code.swizzle = static_cast<std::uint8_t>(map.swizzle);
   code.fill_nan = map.fill_nan ? 1 : 0;
+  code.integers = static_cast<std::uint8_t>(map.integers);
   code.fingerprint = fingerprint_of(code);
   EncodedTensorMap bytes;
   std::memcpy(bytes.data(), &code, sizeof code);
@@ -158,11 +161,11 @@ std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, 128> bytes
   map.address = code.address;
   map.rank = code.rank;
   for (std::size_t d = 0; d < map.rank; ++d) map.dims[d] = code.dims[d];
-  map.strides[0] = format(map.format).storage_bytes();
   for (std::size_t d = 1; d < map.rank; ++d) map.strides[d] = code.strides[d - 1];
   for (std::size_t d = 0; d < map.rank; ++d) map.box[d] = code.box[d];
   map.swizzle = static_cast<TensorSwizzle>(code.swizzle);
   map.fill_nan = code.fill_nan != 0;
+  map.integers = code.integers;
   return map;
 }
 

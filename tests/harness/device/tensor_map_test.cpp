@@ -16,7 +16,7 @@ TensorMap usual() {
   map.address = 0x7f00;
   map.rank = 2;
   map.dims = {4096, 1000};
-  map.strides = {2, 8192};
+  map.strides = {0, 8192};
   map.box = {64, 128};
   map.swizzle = TensorSwizzle::bytes_128;
   return map;
@@ -40,7 +40,6 @@ Change rank(std::size_t value) {
     map.rank = value;
     map.dims.fill(8);
     map.strides.fill(16);
-    map.strides[0] = 2;
     map.box.fill(8);
   };
 }
@@ -57,11 +56,29 @@ Change row(std::int64_t elements, TensorSwizzle swizzle) {
   };
 }
 
+// Of e2m1.
+Change packed(std::int64_t elements, std::int64_t box) {
+  return [=](TensorMap& map) {
+    map.format = FormatId::e2m1;
+    map.dims[0] = elements;
+    map.box[0] = box;
+  };
+}
+
+// Of e4m3, taken for integers of 16 bits.
+Change integers(std::int64_t elements, std::int64_t box) {
+  return [=](TensorMap& map) {
+    map.format = FormatId::e4m3;
+    map.integers = 16;
+    map.dims[0] = elements;
+    map.box[0] = box;
+  };
+}
+
 Change fill_nan(FormatId format) {
   return [=](TensorMap& map) {
     map.format = format;
-    map.strides[0] = plumbline::format(format).storage_bytes();
-    map.box[0] = 16;
+    map.box[0] = is_packed(format) ? 32 : 16;
     map.fill_nan = true;
   };
 }
@@ -73,7 +90,9 @@ const LimitCase kLimits[] = {
     {address(0x1010), address(0x1018), "the address of the first element is 0x1018; it has to be a multiple of 16"},
     {set(&TensorMap::dims, 0, 1), set(&TensorMap::dims, 0, 0), "size of dimension 0 is 0; it has to be from 1 to 2^32"},
     {set(&TensorMap::dims, 1, 4 * kGiga), set(&TensorMap::dims, 1, 4 * kGiga + 1), "size of dimension 1 is 4294967297; it has to be from 1 to 2^32"},
-    {set(&TensorMap::strides, 0, 2), set(&TensorMap::strides, 0, 4), "stride of dimension 0 is 4 bytes; it has to be the 2 of an element"},
+    {packed(64, 32), packed(63, 32), "size of dimension 0 is 63; two elements are in a byte, so it has to be a multiple of 2"},
+    {packed(64, 32), packed(64, 16), "a row of the box is 8 bytes; it has to be a multiple of 16"},
+    {integers(64, 16), integers(64, 17), "a row of the box is 34 bytes; it has to be a multiple of 16"},
     {set(&TensorMap::strides, 1, 112), set(&TensorMap::strides, 1, 100), "stride of dimension 1 is 100 bytes; it has to be a multiple of 16 and below 2^40, and not negative"},
     {set(&TensorMap::strides, 1, 0), set(&TensorMap::strides, 1, -16), "stride of dimension 1 is -16 bytes; it has to be a multiple of 16 and below 2^40, and not negative"},
     {set(&TensorMap::strides, 1, 1024 * kGiga - 16), set(&TensorMap::strides, 1, 1024 * kGiga), "stride of dimension 1 is 1099511627776 bytes; it has to be a multiple of 16 and below 2^40, and not negative"},

@@ -113,7 +113,7 @@ std::string load(const TensorMap& map, const Coordinates& corner) {
       "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], {}; @%p0 "
       "cp.async.bulk.tensor.{}d.shared::cluster."
       "global.tile.mbarrier::complete_tx::bytes [%r1], [%in, {{{}}}], [%r2];\n",
-      box_elements(map) * map.strides[0], map.rank, coordinates(map, corner));
+      map.bytes(box_elements(map)), map.rank, coordinates(map, corner));
 }
 
 void check_load(TensorMap map, const Coordinates& corner) {
@@ -162,6 +162,33 @@ TEST(BulkCopy, LoadsBoxesOfEverySwizzle) {
       check_load(map, {1, 2});
     }
   }
+}
+
+// What a copy brings, of bytes that are the same for maps of as many bytes.
+KernelRun loaded(TensorMap map, const Coordinates& corner) {
+  const std::vector<std::byte> in = input(map);
+  return run(load(map, corner) + "WAIT OUT", in, map.bytes(box_elements(map)));
+}
+
+TEST(BulkCopy, CountsPackedElementsAndIntegers) {
+  const TensorMap bytes = {
+      .format = FormatId::u8, .rank = 2, .dims = {64, 8}, .strides = {0, 64}, .box = {32, 8}};
+  TensorMap packed = bytes, integers = bytes;
+  packed.format = FormatId::e2m1;
+  packed.dims[0] = 128;
+  packed.box[0] = 64;
+  integers.format = FormatId::e4m3;
+  integers.integers = 16;
+  integers.dims[0] = 32;
+  integers.box[0] = 16;
+  for (const i64 byte : {-16, 0, 16, 48}) {
+    const KernelRun want = loaded(bytes, {byte, 2});
+    EXPECT_TRUE(want.outcome.findings.empty()) << findings_text(want.outcome);
+    EXPECT_EQ(loaded(packed, {2 * byte, 2}).out, want.out);
+    EXPECT_EQ(loaded(integers, {byte / 2, 2}).out, want.out);
+  }
+  EXPECT_THAT(findings_text(loaded(packed, {3, 0}).outcome),
+              HasSubstr("begins at element 3, in the middle of a byte"));
 }
 
 TEST(BulkCopy, FillsWhatLiesOutsideTheTensor) {
