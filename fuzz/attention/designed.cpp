@@ -392,6 +392,7 @@ void Designer::parts() {
     add({2, 33 * k + 1}, splits, "normal", "decode", "more parts than a warp joins at once");
     add({2, 33 * k + 1}, fmt::format("{} out=f32", splits), "last_key_highest", "decode", joined);
   }
+  add({1, 33003}, "splits=3 out=f32", "normal", "decode", "parts of more tiles than 8 bits count");
 }
 
 void Designer::arithmetic() {

@@ -255,6 +255,10 @@ void Designer::zero_points(const Manifest& manifest) {
   }
   for (const std::string_view zeros : {"a=u8 zero_a=128", "a=u8 zero_a=255 zero_b=-7"})
     add(17, 24, 33, zeros, "integers", "k_tail", "nn", "zero points of u8 that s8 does not have");
+  add(2, 2, 4, "batch=258 zero_a=3 zero_b=-7", "integers", "batched", "nn",
+      "sums of rows and columns that are kept from one matrix of a batch to another");
+  add(10, 8, 4100, "a=u8 zero_a=255 out=f32", "large", "large_k", "nn",
+      "corrections that f32 cannot hold");
 }
 
 // Sums of one sign that f32 cannot hold.
@@ -262,6 +266,8 @@ void Designer::integer_sums() {
   const std::string_view purpose = "integers that are added in a format with fewer bits";
   add(10, 8, 4096, "", "large", "large_k", "nn", purpose);
   add(10, 8, 4096, "out=f32", "large", "large_k", "nn", purpose);
+  add(1, 1, 140000, "a=u8 out=s32", "large", "large_k", "nn",
+      "sums beyond 32 bits, which wrap around");
 }
 
 bool multiplies_integers(const Problem& plain) {

@@ -13,9 +13,14 @@ namespace plumbline {
 
 namespace {
 
-// Beyond 16 bits, 15, 13 and 12, and beyond the blocks that a grid often has at most. None is a
-// multiple of anything: a kernel has its tails there as well.
-constexpr std::array<std::int64_t, 6> kLong = {66003, 33003, 8209, 4099, 1031, 521};
+// Beyond 17 bits, 16, 15, 13 and 12, and beyond the blocks that a grid often has at most. None is a
+// multiple of anything: a kernel has its tails there as well. With 17 bits, parts of a size begin
+// beyond 16.
+constexpr std::array<std::int64_t, 7> kLong = {131101, 66003, 33003, 8209, 4099, 1031, 521};
+constexpr std::int64_t kMostOfQuick = 66003;
+
+// With features that are drawn: so many cases of the largest size, one fewer of the next one, ...
+constexpr int kWithFeatures = 3;
 
 // How far a domain may move a size that its code names: it is rounded to a multiple.
 constexpr std::int64_t kMostRounding = 256;
@@ -52,9 +57,7 @@ SizePlanner::SizePlanner(const Manifest& manifest, const KernelChoices& choices,
       profile_(profile),
       random_(random) {}
 
-std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t size) {
-  const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
-  if (known->fixed || size > known->maximum) return std::nullopt;
+Choice SizePlanner::choice_of(Features features, Random& random) const {
   Choice choice;
   choice.shape = index_of(generator_.shape_classes(), "tiny");
   if (std::ranges::find(choices_.shapes, choice.shape) == choices_.shapes.end())
@@ -62,23 +65,53 @@ std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t si
   choice.layout = choices_.layouts.front();
   choice.value = index_of(generator_.value_classes(), "normal");
   choice.features.assign(choices_.features.size(), 0);
-  const auto stretched = [&](Problem& problem) {
-    const Problem before = problem;
-    problem.set_integer(field, size);
-    generator_.keep_padding(before, problem);
-  };
-  return build_changed(manifest_, choice, profile_, limits_of(profile_).work, stretched,
-                       random_.fork(drawn_++));
+  if (features == Features::none) return choice;
+  choice.layout = choices_.layouts[random.below(choices_.layouts.size())];
+  for (std::size_t i = 0; i < choice.features.size(); ++i)
+    choice.features[i] = static_cast<int>(random.below(choices_.features[i].fragments.size()));
+  return choice;
+}
+
+std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t size,
+                                         Features features) {
+  const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
+  if (known->fixed || size > known->maximum) return std::nullopt;
+  Random random = random_.fork(drawn_++);
+  const Choice choice = choice_of(features, random);
+  // Where what a class draws for the other sizes costs too much, they are 1.
+  for (const bool others_are_one : {false, true}) {
+    const auto stretched = [&](Problem& problem) {
+      const Problem before = problem;
+      for (const std::string_view other : generator_.shrink_fields().sizes) {
+        if (others_are_one)
+          problem.set_integer(other, std::min<std::int64_t>(1, problem.integer(other)));
+      }
+      problem.set_integer(field, size);
+      generator_.keep_padding(before, problem);
+    };
+    std::optional<Case> built =
+        build_changed(manifest_, choice, profile_, limits_of(profile_).work, stretched, random);
+    if (built) return built;
+  }
+  return std::nullopt;
 }
 
 std::vector<Case> SizePlanner::long_sizes() {
   std::vector<Case> cases;
   for (const std::string_view field : generator_.shrink_fields().sizes) {
-    for (const std::int64_t size : kLong) {
-      std::optional<Case> built = case_of(field, size);
-      if (!built || built->problem.integer(field) < size) continue;
+    const auto add = [&](std::int64_t size, Features features) {
+      std::optional<Case> built = case_of(field, size, features);
+      if (!built || built->problem.integer(field) < size) return false;
       cases.push_back(*std::move(built));
+      return true;
+    };
+    int found = 0;
+    for (const std::int64_t size : kLong) {
+      if (profile_ == Profile::quick && size > kMostOfQuick) continue;
+      if (!add(size, Features::none)) continue;
       if (profile_ == Profile::quick) break;
+      // A long size may only matter beside something else: parts, another layout of scales.
+      for (int more = found++; more < kWithFeatures; ++more) add(size, Features::drawn);
     }
   }
   return cases;
@@ -97,7 +130,7 @@ std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbe
       for (const std::int64_t size : {number, number + 1}) {
         if (cases.size() == limits_of(profile_).cases_of_code) return cases;
         if (known.contains({field, size})) continue;
-        std::optional<Case> built = case_of(field, size);
+        std::optional<Case> built = case_of(field, size, Features::none);
         if (!built) continue;
         const std::int64_t fitted = built->problem.integer(field);
         if (fitted < size || fitted > size + kMostRounding) continue;

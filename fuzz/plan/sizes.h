@@ -19,7 +19,8 @@ class SizePlanner {
               Random random);
 
   // One case for each size of the operation: the largest of a few that costs no more than a case of
-  // this profile may; beyond the quick profile all of them.
+  // this profile may; beyond the quick profile all of them, and the largest ones with other features
+  // and layouts, too.
   std::vector<Case> long_sizes();
 
   // Sizes that are one of these numbers, or one more, and that none of the cases has; the first
@@ -28,8 +29,11 @@ class SizePlanner {
                                   std::span<const Case> planned);
 
  private:
+  enum class Features : std::uint8_t { none, drawn };
+
+  Choice choice_of(Features features, Random& random) const;
   // The smallest problem there is with this size, or the next larger one that the domain takes.
-  std::optional<Case> case_of(std::string_view field, std::int64_t size);
+  std::optional<Case> case_of(std::string_view field, std::int64_t size, Features features);
 
   const Manifest& manifest_;
   const Generator& generator_;
