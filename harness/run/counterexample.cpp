@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "fuzz/shrink/shrink.h"
@@ -114,6 +115,15 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
         before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
     return;
   }
+  // Where many fit, none of them says much.
+  constexpr std::size_t kMostNamed = 2;
+  if (as_found.size() > kMostNamed) {
+    card.explanation.push_back(fmt::format(
+        "this small case fits other faults by chance, and the case as found fits {}: too many to "
+        "tell which it is",
+        as_found.size()));
+    return;
+  }
   card.faults = as_found;
   card.explanation.push_back(
       fmt::format("this small case fits other faults by chance; the case as found fits: {}",
@@ -181,8 +191,11 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   ShrinkResult small;
   small.smallest = failed.test_case;
   if (options.shrink_budget > 0) {
-    small = shrink(failed.test_case, fails, options.shrink_budget,
-                   [&] { return interrupted() || (options.enough && options.enough()); });
+    const auto end = std::chrono::steady_clock::now() + options.shrink_time;
+    small = shrink(failed.test_case, fails, options.shrink_budget, [&] {
+      return interrupted() || (options.enough && options.enough()) ||
+             std::chrono::steady_clock::now() > end;
+    });
   }
   Counterexample card = explain_failure(small.smallest, **examined);
   narrow_down(card, failed, runner);

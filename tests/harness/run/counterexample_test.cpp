@@ -75,6 +75,16 @@ TEST(FaultsAsFound, TakeThePlaceOfOthersThatFitByChance) {
                   "this small case fits other faults by chance; the case as found fits: b; c"));
 }
 
+TEST(FaultsAsFound, ManyThatFitAreNotNamed) {
+  Counterexample card = card_with({"a"});
+  keep_faults_of(card, {"b", "c", "d"});
+  EXPECT_THAT(card.faults, IsEmpty());
+  EXPECT_THAT(card.explanation,
+              ElementsAre("row 0 has 2 columns",
+                          "this small case fits other faults by chance, and the case as found fits "
+                          "3: too many to tell which it is"));
+}
+
 TEST(FaultsAsFound, NumbersOfTheCaseAreNotPartOfAFault) {
   const auto same = [](const std::string& small, const std::string& found) {
     Counterexample card = card_with({small});
