@@ -15,8 +15,9 @@ Result<std::array<std::int64_t, 3>> cluster_of(const LaunchRequest& request,
   const bool asked = request.cluster[0] > 0, given = declared.blocks[0] > 0;
   if (!asked && !given) {
     if (!declared.required) return request.cluster;
-    return refuse("has to be launched with a cluster (.explicitcluster)",
-                  "say `cluster` in the manifest's [[launch]], or compile it with __cluster_dims__");
+    return refuse(
+        "has to be launched with a cluster (.explicitcluster)",
+        "say `cluster` in the manifest's [[launch]], or compile it with __cluster_dims__");
   }
   if (asked && given && request.cluster != declared.blocks) {
     return refuse(fmt::format("declares clusters of {} blocks (.reqnctapercluster), and the "

@@ -47,9 +47,10 @@ Status check_dimension(const TensorMap& map, std::size_t d) {
   if (Status box = check(kBox, d, map.box[d]); !box) return box;
   if (d > 0) return check(kStride, d, map.strides[d]);
   if (map.dims[0] * map.element_bits() % 8 == 0) return {};
-  return refused(fmt::format("size of dimension 0 is {}; two elements are in a byte, so it has to "
-                             "be a multiple of 2",
-                             map.dims[0]));
+  return refused(
+      fmt::format("size of dimension 0 is {}; two elements are in a byte, so it has to "
+                  "be a multiple of 2",
+                  map.dims[0]));
 }
 
 // Of rows of the box, which are what lies in one piece.

@@ -40,9 +40,7 @@ constexpr int data_type(FormatId id) {
 }
 
 // UINT8, UINT16, UINT32, UINT64.
-constexpr int integer_type(int bits) {
-  return bits == 64 ? 4 : bits / 16;
-}
+constexpr int integer_type(int bits) { return bits == 64 ? 4 : bits / 16; }
 
 // CUtensorMapSwizzle.
 constexpr int swizzle(TensorSwizzle span) {
@@ -84,9 +82,10 @@ Result<EncodedTensorMap> encode_tensor_map(const Driver& driver, const TensorMap
   } made;
 
   const int code = driver.tensor_map_encode(
-      &made, map.integers > 0 ? integer_type(map.integers) : data_type(map.format), static_cast<unsigned>(map.rank),
-      reinterpret_cast<void*>(map.address), dims.data(), strides.data(), box.data(), steps.data(),
-      kNoInterleave, swizzle(map.swizzle), kNoPromotion, map.fill_nan ? kFillNan : kFillZero);
+      &made, map.integers > 0 ? integer_type(map.integers) : data_type(map.format),
+      static_cast<unsigned>(map.rank), reinterpret_cast<void*>(map.address), dims.data(),
+      strides.data(), box.data(), steps.data(), kNoInterleave, swizzle(map.swizzle), kNoPromotion,
+      map.fill_nan ? kFillNan : kFillZero);
   if (code != 0) return driver.error("cuTensorMapEncodeTiled", code);
   return made.bytes;
 }

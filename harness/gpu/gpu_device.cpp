@@ -24,7 +24,6 @@ using namespace driver_codes;
 constexpr std::size_t kGuardBytes = 4096;
 constexpr std::byte kGuard{0xcb};
 
-
 // A kernel that is running when a run is interrupted has so much time to end by itself: the GPU is
 // free then, which it is not when the launch is given up.
 constexpr std::chrono::milliseconds kGrace{500};

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-
 namespace plumbline {
 namespace {
 
@@ -24,11 +23,11 @@ Status scale_strides(TensorMap& map) {
     const std::int64_t elements = map.strides[d];
     std::int64_t bits = 0;
     if (__builtin_mul_overflow(elements, map.element_bits(), &bits) || bits % 8 != 0) {
-      return Error{ErrorKind::cannot_run,
-                   fmt::format("stride of dimension {} is {} elements, {}", d, elements,
-                               bits % 8 != 0 ? "which end in the middle of a byte"
-                                             : "more than memory has"),
-                   "", ""};
+      return Error{
+          ErrorKind::cannot_run,
+          fmt::format("stride of dimension {} is {} elements, {}", d, elements,
+                      bits % 8 != 0 ? "which end in the middle of a byte" : "more than memory has"),
+          "", ""};
     }
     map.strides[d] = bits / 8;
   }

@@ -34,8 +34,8 @@ void check_block(TomlReader& reader, const toml::node& threads, std::size_t dime
       fmt::format("1 to {} are possible there, and 1024 in a block", kMost[dimension]));
 }
 
-// Grid, block or cluster: up to three expressions, or one by itself; the dimensions that are not given
-// are 1.
+// Grid, block or cluster: up to three expressions, or one by itself; the dimensions that are not
+// given are 1.
 std::array<Expression, 3> read_dimensions(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& launch, std::string_view key,
                                           std::string_view example) {

@@ -20,13 +20,14 @@ using FamilyTable = std::unordered_map<std::string_view, const Family*>;
 const FamilyTable& families() {
   static const FamilyTable table = [] {
     FamilyTable out;
-    for (const auto& group : {arithmetic_families(), integer_families(),    carry_families(),
-                              move_families(),       compare_families(),    float_families(),
-                              convert_families(),    memory_families(),     atomic_families(),
-                              async_copy_families(), tensor_map_families(), barrier_families(),
-                              mbarrier_families(),   warp_families(),       matrix_families(),
-                              wmma_families(),       warpgroup_families(),  tensor_core_families(),
-                              control_families(),    system_call_families()}) {
+    for (const auto& group :
+         {arithmetic_families(), integer_families(),        carry_families(),
+          move_families(),       compare_families(),        float_families(),
+          convert_families(),    memory_families(),         atomic_families(),
+          async_copy_families(), tensor_map_families(),     barrier_families(),
+          mbarrier_families(),   warp_families(),           matrix_families(),
+          wmma_families(),       warpgroup_families(),      tensor_core_families(),
+          control_families(),    launch_control_families(), system_call_families()}) {
       for (const Family& one : group) out.emplace(one.opcode, &one);
     }
     return out;

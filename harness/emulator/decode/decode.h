@@ -63,6 +63,7 @@ std::span<const Family> wmma_families();
 std::span<const Family> warpgroup_families();
 std::span<const Family> tensor_core_families();
 std::span<const Family> control_families();
+std::span<const Family> launch_control_families();
 std::span<const Family> system_call_families();
 
 class Decoder {

@@ -240,10 +240,11 @@ struct Program {
   std::array<std::int64_t, 3> max_threads{0, 0, 0};
   bool exact_threads = false;  // .reqntid
   DeclaredCluster cluster;
-  bool reads_only = false;     // has loads of read-only data (kReadOnly)
+  bool reads_only = false;  // has loads of read-only data (kReadOnly)
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;
+  bool takes_clusters = false;  // clusterlaunchcontrol: one may do another's work
 
   // Where code[index] comes from; line 0 where no PTX line wrote it.
   CodePlace place(std::size_t index) const;

@@ -18,9 +18,9 @@ constexpr std::size_t kMaxText = std::size_t{1} << 31;
 // Attributes of functions that say nothing about results.
 bool is_known_attribute(std::string_view directive) {
   constexpr std::string_view kKnown[] = {
-      ".minnctapersm", ".maxnctapersm",      ".maxclusterrank", ".pragma",
-      ".noreturn",     ".blocksareclusters", ".attribute",      ".abi_preserve",
-      ".abi_preserve_control",
+      ".minnctapersm", ".maxnctapersm", ".maxclusterrank",
+      ".pragma",       ".noreturn",     ".blocksareclusters",
+      ".attribute",    ".abi_preserve", ".abi_preserve_control",
   };
   return std::find(std::begin(kKnown), std::end(kKnown), directive) != std::end(kKnown);
 }

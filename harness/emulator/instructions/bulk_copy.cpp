@@ -249,7 +249,8 @@ bool load_to(Warp& warp, const Inst& inst, int lane, u64 to, u64 at, BulkLoad lo
   if (group(to) != group(at)) {
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
       return fmt::format(
-          "a bulk copy to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have to "
+          "a bulk copy to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have "
+          "to "
           "be in the same {}",
           rank_of(to), rank_of(at), pair ? "pair of CTAs" : "CTA");
     });
@@ -275,9 +276,8 @@ u32 targets(Warp& warp, const Inst& inst, const BulkCopy& copy, int lane) {
   const u32 ctas = lanes<u32>(warp, copy.ctas)[lane] & 0xffff;
   const std::size_t size = warp.cta().cluster().size();
   if (ctas != 0 && ctas >> size == 0) return ctas;
-  warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-    return fmt::format("a copy to the CTAs {:#x} of a cluster of {}", ctas, size);
-  });
+  warp.fail(FindingKind::bad_operand, inst, lane,
+            [&] { return fmt::format("a copy to the CTAs {:#x} of a cluster of {}", ctas, size); });
   return 0;
 }
 
@@ -357,7 +357,6 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     if (warp.counts_traffic()) count_bulk(warp, inst, *box, false);
     const SharedMemory& shared = warp.cta().shared();
     if (shared.check() && !box->rows.empty()) {
-      // What others write between here and the wait is for explain_async_read() to see.
       Accessor who = accessor(warp);
       who.lane = lane;
       const auto bytes = static_cast<int>(box->footprint());
@@ -366,6 +365,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     }
     BulkStore store;
     store.at = &inst;
+    store.issued = warp.cta().shared().order().next_tick();
     store.box = std::move(*box);
     warp.bulk_stores().add(lane, std::move(store));
   }
@@ -379,7 +379,9 @@ void perform(Warp& warp, const BulkStore& store) {
     who.lane = store.lane;
     who.inst = store.at;
     const auto bytes = static_cast<int>(box.footprint());
-    const auto problem = shared.explain_async_read(who, box.rows.front().shared, bytes);
+    const u64 from = box.rows.front().shared;
+    auto problem = shared.explain_async_read(who, from, bytes);
+    if (!problem) problem = shared.written_since(from, bytes, store.issued);
     if (problem) shared_problem(warp, *store.at, store.lane, *problem);
   }
   std::vector<std::byte> bytes(box.row_bytes);

@@ -186,9 +186,10 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
     }
     if (barrier->cta != &warp.cta()) {
       return warp.fail(FindingKind::bad_operand, inst, first, [&] {
-        return fmt::format("waits at the mbarrier {:#x} of another CTA; a thread can only arrive "
-                           "there",
-                           address);
+        return fmt::format(
+            "waits at the mbarrier {:#x} of another CTA; a thread can only arrive "
+            "there",
+            address);
       });
     }
     if (open()) perform_loads(*barrier);

@@ -7,7 +7,7 @@
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/rows.h"
-#include "harness/emulator/machine/cluster.h"
+#include "harness/emulator/machine/cta.h"
 #include "harness/emulator/machine/lanes.h"
 #include "harness/emulator/memory/address_space.h"
 
@@ -280,22 +280,17 @@ void decode_is_space(Decoder& decoder, const Instruction& instruction, Modifiers
   out.execute = pick(handlers[which]);
 }
 
-// mapa: an address of shared memory as the CTA Inst::b of the cluster has it.
+// mapa: an address of shared memory as the CTA Inst::b of the cluster has it. Where the cluster has
+// no such CTA, only an access is a finding: kernels compute such addresses in lanes that do not use
+// them.
 template <typename T>
 void map_address(Warp& warp, const Inst& inst, u32 mask) {
   const auto d = lanes<T>(warp, inst.d);
   const auto a = lanes<T>(warp, inst.a);
   const auto rank = lanes<u32>(warp, inst.b);
-  const std::size_t size = warp.cta().cluster().size();
-  for (u32 left = mask; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    if (rank[lane] >= size) {
-      return warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-        return fmt::format("CTA rank {} of a cluster of {}", rank[lane], size);
-      });
-    }
-    const u64 window = shared_window(rank_of(a[lane]));
-    d.set(lane, static_cast<T>(a[lane] - window + shared_window(rank[lane])));
+  for (int i = 0; i < kLanes; ++i) {
+    const u64 moved = a[i] - shared_window(rank_of(a[i])) + shared_window(rank[i] & 0xff);
+    d.set_if(i, (mask >> i & 1) != 0, static_cast<T>(moved));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The fifth generation of tensor cores (PTX ISA 9.0 section 9.7.16): tcgen05.alloc, dealloc,
-// relinquish_alloc_permit, ld, st, wait, fence, cp, mma with block scales and without, and commit.
-// All but cp also for pairs of CTAs (.cta_group::2), the even one of a cluster and the next.
+// relinquish_alloc_permit, ld, st, wait, fence, cp, mma with block scales and without, and commit;
+// also for pairs of CTAs (.cta_group::2), the even one of a cluster and the next.
 //
 // The descriptors of a product are values of registers, so what of them is not emulated is a
 // finding when the product is issued. The rest is refused when the kernel is loaded.
@@ -120,9 +120,8 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
   }
   if (!memory.permits_allocation())
     return fail(warp, inst, 0, "allocates tensor memory behind tcgen05.relinquish_alloc_permit");
-  const std::optional<int> column = (inst.flags & kPair) != 0
-                                        ? allocate_for_pair(warp, inst, columns)
-                                        : memory.allocate(columns);
+  const std::optional<int> column =
+      (inst.flags & kPair) != 0 ? allocate_for_pair(warp, inst, columns) : memory.allocate(columns);
   if (warp.cta().stopping()) return;
   if (!column) {
     return warp.fail(FindingKind::deadlock, inst, 0, [&] {
@@ -463,7 +462,7 @@ bool check_columns(Warp& warp, const Inst& inst, const TensorProduct& op) {
     int column, columns;
   };
 
-  std::vector<Range> ranges = {{"D", op.d, op.n}};
+  std::vector<Range> ranges = {{op.copies ? "a copy" : "D", op.d, op.n}};
   if (op.scaled != nullptr) {
     ranges.push_back({"the scales of A", op.scales_a.column, scale_columns(op.m)});
     ranges.push_back({"the scales of B", op.scales_b.column, scale_columns(op.n)});
@@ -540,9 +539,11 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
     return fail(warp, inst, lane, fmt::format("D of {} rows begins in lane {}", op.m, op.upper));
   if (scaled) {
     op.scaled = scaled_plan(cta.worker(), op.plan);
-    op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane]),
+    // CUTLASS leaves the byte, which the instruction descriptor has, in the upper bits as well.
+    constexpr u32 kAddress = 0x3fffffff;
+    op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane] & kAddress),
                    static_cast<int>(descriptor >> 29 & 3)};
-    op.scales_b = {static_cast<int>(lanes<u32>(warp, inst.list[1])[lane]),
+    op.scales_b = {static_cast<int>(lanes<u32>(warp, inst.list[1])[lane] & kAddress),
                    static_cast<int>(descriptor >> 4 & 3)};
     for (const TensorProduct::Scales& of : {op.scales_a, op.scales_b}) {
       if (of.column >> 16 == 0 && of.byte + scales <= 4) continue;
@@ -582,13 +583,13 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   add_products(warp, inst, op);
 }
 
+// Each CTA of a pair copies from its own shared memory to its own tensor memory.
 void copy(Warp& warp, const Inst& inst, u32 mask) {
   constexpr int kWords = 4;
   for (u32 left = mask; left != 0 && !warp.cta().stopping(); left &= left - 1) {
     TensorProduct op;
     op.at = &inst;
     op.warp = &warp;
-    op.cta = op.b_of[0] = op.b_of[1] = &warp.cta();
     op.lane = std::countr_zero(left);
     op.copies = true;
     op.n = kWords;
@@ -597,11 +598,8 @@ void copy(Warp& warp, const Inst& inst, u32 mask) {
     op.b = lanes<u64>(warp, inst.b)[op.lane];
     if (place >> 16 != 0)
       return fail(warp, inst, op.lane, "a copy to every quarter does not begin in lane 0");
-    if (!require_columns(warp, *op.cta, inst, op.lane, "a copy", op.d, op.n) ||
-        !check_descriptor(warp, inst, op.lane, op.b))
-      return;
-    require_stored(warp, *op.cta, inst, op.lane, op.d, op.n);
-    warp.cta().tensor_products().add(op);
+    if (!check_descriptor(warp, inst, op.lane, op.b)) return;
+    add_products(warp, inst, op);
   }
 }
 
@@ -619,15 +617,14 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
     u32 ctas = u32{1} << rank_of(address);
     if ((inst.flags & kMulticast) != 0) ctas = lanes<u32>(warp, inst.b)[lane] & 0xffff;
     if (ctas == 0 || ctas >> cta.cluster().size() != 0) {
-      return fail(warp, inst, lane,
-                  fmt::format("a commit to the CTAs {:#x} of a cluster of {}", ctas,
-                              cta.cluster().size()));
+      return fail(
+          warp, inst, lane,
+          fmt::format("a commit to the CTAs {:#x} of a cluster of {}", ctas, cta.cluster().size()));
     }
     for (; ctas != 0; ctas &= ctas - 1) {
       const auto rank = static_cast<u64>(std::countr_zero(ctas));
-      Mbarrier* const barrier =
-          mbarrier_at(warp, inst, lane,
-                      address - shared_window(rank_of(address)) + shared_window(rank));
+      Mbarrier* const barrier = mbarrier_at(
+          warp, inst, lane, address - shared_window(rank_of(address)) + shared_window(rank));
       if (barrier == nullptr) return;
       issue({&inst, &warp, lane, cta.tensor_products().issued()}, *barrier);
     }
@@ -773,7 +770,6 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   if (which == kMma) return decode_product(decoder, instruction, modifiers, out);
   const std::vector<Operand>& operands = instruction.operands;
   if (which == kCopy) {
-    if (group == 1) return decoder.refuse("a copy for a pair of CTAs is not emulated");
     if (!modifiers.take("32x128b") || !modifiers.take("warpx4"))
       return decoder.refuse("only the copy 32x128b.warpx4 is emulated");
     if (!decoder.require_operands(instruction, 2, 2)) return;

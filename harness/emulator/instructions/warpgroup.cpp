@@ -101,7 +101,8 @@ bool multiply(Warp& warp, AsyncProduct& pending) {
   if (op.a.size() == 1) {
     const int top = 16 * (warp.index() % 4);
     const std::array<Corner, 4> corners{{{top, 0}, {top + 8, 0}, {top, 1}, {top + 8, 1}}};
-    if (!read_fragments(warp, inst, tile_of(warp, pending.a_descriptor, op.a_by_columns), corners, a))
+    if (!read_fragments(warp, inst, tile_of(warp, pending.a_descriptor, op.a_by_columns), corners,
+                        a))
       return false;
   }
   flip(a, 4, op.flip_a);

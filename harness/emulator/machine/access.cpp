@@ -112,9 +112,9 @@ void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem&
   const SharedAccess& other = problem.other;
   if (other.inst == nullptr) return;
   const Launch& launch = warp.cta().launch();
-  finding->other =
-      describe_access(warp.program(), other.inst->index, other.access_kind,
-                      other.cta ? launch.position(*other.cta) : finding->cta, other.warp, other.lane);
+  finding->other = describe_access(warp.program(), other.inst->index, other.access_kind,
+                                   other.cta ? launch.position(*other.cta) : finding->cta,
+                                   other.warp, other.lane);
 }
 
 void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std::uint32_t unclear,
@@ -180,7 +180,8 @@ bool resolve_in_cluster(Warp& warp, const Inst& inst, std::uint32_t mask, Pointe
       if (rank_of(p.address[static_cast<std::size_t>(lane)]) == rank) group |= 1u << lane;
     }
     left &= ~group;
-    Cta* const owner = shared_memory_at(warp, inst, first, p.address[static_cast<std::size_t>(first)]);
+    Cta* const owner =
+        shared_memory_at(warp, inst, first, p.address[static_cast<std::size_t>(first)]);
     if (owner == nullptr) return false;
     SharedMemory& shared = owner->shared();
     for (std::uint32_t g = group; g != 0; g &= g - 1) {

@@ -64,6 +64,7 @@ struct BulkStore {
   int lane = 0;
   std::uint32_t group = 0;
   BulkBox box;
+  std::uint32_t issued = 0;  // the tick from which on it may be read
 };
 
 // The stores of one warp. Groups are per thread, as those of cp.async.

@@ -31,6 +31,7 @@ Cluster::Cluster(const Launch& launch, WorkerState& worker) : launch_(&launch) {
 
 void Cluster::start(std::int64_t number) {
   stopping_ = false;
+  requests_ = 0;
   expiries_ = 0;
   std::ranges::fill(arrived_, 0u);
   given_.assign(size(), {});
@@ -152,6 +153,11 @@ void Cluster::settle() {
   }
 }
 
+std::optional<std::int64_t> Cluster::take_cluster() {
+  if (launch_->cta_order != 0 && ++requests_ % 2 == 0) return std::nullopt;
+  return ctas_.front()->worker().take_cluster();
+}
+
 void Cluster::learn_all(Warp& warp) {
   std::vector<KnownCta> all;
   for (const auto& cta : ctas_) {
@@ -174,9 +180,10 @@ Cta* shared_memory_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
     warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
       return ctas.size() == 1 ? fmt::format("accesses shared memory at {:#x}; {}", address,
                                             own.shared().extent())
-                              : fmt::format("accesses shared memory of CTA rank {} of a cluster of "
-                                            "{} ({:#x})",
-                                            rank, ctas.size(), address);
+                              : fmt::format(
+                                    "accesses shared memory of CTA rank {} of a cluster of "
+                                    "{} ({:#x})",
+                                    rank, ctas.size(), address);
     });
     return nullptr;
   }
@@ -192,7 +199,8 @@ Cta* shared_memory_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
   if (own.shared().check() && !own.shared().clock().has_met(warp.index(), other.shared().clock())) {
     warp.report(FindingKind::race, inst, lane, [&] {
       return fmt::format(
-          "accesses shared memory of CTA rank {} of the cluster ({:#x}) with nothing that says that "
+          "accesses shared memory of CTA rank {} of the cluster ({:#x}) with nothing that says "
+          "that "
           "this CTA has begun; a barrier.cluster has to come first",
           rank, address);
     });

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ class Cluster {
   // Completes the barrier when all warps that have not exited have come.
   void settle();
 
+  // clusterlaunchcontrol.try_cancel: the number of a cluster that has not begun; nothing where the
+  // request is refused.
+  std::optional<std::int64_t> take_cluster();
+
   // A strong access of shared memory: the warp may rely on all that was done before.
   void learn_all(Warp& warp);
 
@@ -59,6 +64,7 @@ class Cluster {
   // last one.
   std::vector<std::uint32_t> arrived_;
   std::vector<Handover> given_, complete_;
+  int requests_ = 0;  // take_cluster()
   int expiries_ = 0;  // of waits for mbarriers, since the last progress
   bool stopping_ = false;
 };

@@ -17,7 +17,8 @@ namespace {
 
 std::int64_t rank_in_cluster(const std::array<std::int64_t, 3>& cluster,
                              const std::array<std::int64_t, 3>& cta) {
-  return cta[0] % cluster[0] + cluster[0] * (cta[1] % cluster[1] + cluster[1] * (cta[2] % cluster[2]));
+  return cta[0] % cluster[0] +
+         cluster[0] * (cta[1] % cluster[1] + cluster[1] * (cta[2] % cluster[2]));
 }
 
 std::uint32_t special_value(Special special, const Launch& launch,
@@ -138,7 +139,8 @@ void Cta::start(std::int64_t linear) {
   shared_.start_cta(launch_->shared_garbage, static_cast<std::uint64_t>(rank_));
   for (const SharedByte& byte : launch_->traced) {
     // The byte may be that of another CTA of the cluster; trace() leaves out those.
-    if (launch_->cluster_of(byte.cta) == launch_->cluster_of(position_)) shared_.trace(byte.address);
+    if (launch_->cluster_of(byte.cta) == launch_->cluster_of(position_))
+      shared_.trace(byte.address);
   }
   shared_.clock().start(static_cast<std::uint32_t>(linear));
   local_.clear();
@@ -194,7 +196,8 @@ void Cta::report_visits() {
     warp.report(FindingKind::race, *visit.inst, visit.lane, [&] {
       return fmt::format(
           "uses the shared memory of CTA rank {} of the cluster, and nothing keeps that CTA from "
-          "exiting before; a barrier.cluster, or a wait for this access, has to come before its end",
+          "exiting before; a barrier.cluster, or a wait for this access, has to come before its "
+          "end",
           rank_);
     });
   }
@@ -305,10 +308,10 @@ std::string Cta::what_for(const Split& split) {
 std::string Cta::describe_waits(const Warp& warp) {
   std::string words;
   for (const Split& split : warp.splits()) {
-    words += fmt::format(
-        "{}warp {}{} waits for {} at line {}", words.empty() ? "" : ", ", warp.index(),
-        split.mask == warp.live() ? "" : fmt::format(" (lanes {:#010x})", split.mask),
-        what_for(split), launch_->program.origin[split.at->index]->line);
+    words +=
+        fmt::format("{}warp {}{} waits for {} at line {}", words.empty() ? "" : ", ", warp.index(),
+                    split.mask == warp.live() ? "" : fmt::format(" (lanes {:#010x})", split.mask),
+                    what_for(split), launch_->program.origin[split.at->index]->line);
   }
   return words;
 }

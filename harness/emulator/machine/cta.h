@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +50,8 @@ struct WorkerState {
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
+  // A cluster that has not begun, and now will not.
+  std::function<std::optional<std::int64_t>()> take_cluster;
 };
 
 constexpr int kBarriers = 16;

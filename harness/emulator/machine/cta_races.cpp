@@ -177,7 +177,8 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
 
 bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
   return launch_.communicates() &&
-         warp.cta().shared().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier));
+         warp.cta().shared().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(),
+                                           tick_of(earlier));
 }
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {

@@ -117,12 +117,15 @@ std::vector<std::int64_t> start_order(std::int64_t clusters, std::size_t window,
 void run_in_order(const Launch& launch, CtaRaces* races, const std::vector<std::int64_t>& order,
                   std::atomic<std::size_t>& next, Results& results) {
   WorkerState worker = worker_state(launch, races);
-  Cluster cluster(launch, worker);
-  for (;;) {
+  const auto take = [&]() -> std::optional<std::int64_t> {
     const std::size_t turn = next.fetch_add(1);
-    if (turn >= order.size()) break;
-    if (!results.wanted(launch.cta_of_cluster(order[turn], 0))) continue;
-    cluster.start(order[turn]);
+    return turn < order.size() ? std::optional(order[turn]) : std::nullopt;
+  };
+  worker.take_cluster = take;
+  Cluster cluster(launch, worker);
+  while (const std::optional<std::int64_t> number = take()) {
+    if (!results.wanted(launch.cta_of_cluster(*number, 0))) continue;
+    cluster.start(*number);
     const Progress progress = cluster.run();
     if (progress == Progress::given_up) return;
     results.add(cluster, progress);
@@ -155,6 +158,9 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   const std::size_t limit = most_resident(launch);
   const std::vector<std::int64_t> order = start_order(launch.clusters(), limit, launch.cta_order);
   std::size_t next = 0;
+  worker.take_cluster = [&]() -> std::optional<std::int64_t> {
+    return next < order.size() ? std::optional(order[next++]) : std::nullopt;
+  };
   while (next < order.size() || !resident.empty()) {
     if (next < order.size() && resident.size() < limit) {
       if (spare.empty()) spare.push_back(std::make_unique<Cluster>(launch, worker));
@@ -182,9 +188,9 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   results.add(worker);
 }
 
-// CTAs that communicate take turns on one.
+// CTAs that communicate take turns on one, and so do those of which some take the work of others.
 std::int64_t worker_count(const Launch& launch) {
-  if (launch.program.communicates || launch.one_worker) return 1;
+  if (launch.program.communicates || launch.program.takes_clusters || launch.one_worker) return 1;
   const auto hardware =
       static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t wanted = launch.options.threads > 0 ? launch.options.threads : hardware;
@@ -255,7 +261,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   }
   if (launch.given_up()) return Error{ErrorKind::cannot_run, "the launch was interrupted", "", ""};
   LaunchOutcome out = results.outcome(launch.program);
-  out.communicates = launch.communicates();
+  out.communicates = launch.communicates() || launch.program.takes_clusters;
   out.undecided = watched && watcher->undecided();
   out.unwritten_registers = unwritten_registers_of(launch.program, out);
   if (watched) {

@@ -18,13 +18,16 @@ void answer(Warp& warp, const Split& split, bool complete) {
   blend(warp.predicate(split.at->p), complete ? kFullMask : 0, split.mask);
 }
 
-// What an asynchronous unit did for the warp in one CTA's shared memory, as others may rely on it
-// who wait at the mbarrier.
+// What an asynchronous unit did for the warp in one CTA's shared memory.
+Horizon own_accesses(Cta& cta, const Warp& warp) {
+  const KnownCta own{cta.shared().clock().cta(), cta.shared().order().own(warp.index())};
+  return std::make_shared<const std::vector<KnownCta>>(1, own);
+}
+
+// The same, as others may rely on it who wait at the mbarrier.
 void add_own(Handover& handover, const Mbarrier& barrier, Cta& cta, const Warp& warp) {
-  const Knowledge own = cta.shared().order().own(warp.index());
-  if (&cta == barrier.cta) return join(handover.own, own);
-  handover.known = join(handover.known, std::make_shared<const std::vector<KnownCta>>(
-                                            1, KnownCta{cta.shared().clock().cta(), own}));
+  if (&cta == barrier.cta) return join(handover.own, cta.shared().order().own(warp.index()));
+  handover.known = join(handover.known, own_accesses(cta, warp));
 }
 
 void perform_if_awaited(Mbarrier& barrier) {
@@ -154,7 +157,11 @@ void perform_loads(Mbarrier& barrier) {
 
 void issue(BulkLoad load, Mbarrier& barrier) {
   // Whoever sees the phase end knows of the copy.
-  add_own(barrier.arrived, barrier, destination(load), *load.warp);
+  Cta& to = destination(load);
+  add_own(barrier.arrived, barrier, to, *load.warp);
+  // And the warp itself of what it has copied to another CTA.
+  if (&to != &load.warp->cta())
+    load.warp->cta().shared().clock().learn(load.warp->index(), own_accesses(to, *load.warp));
   barrier.loads.push_back(std::move(load));
   perform_if_awaited(barrier);
 }

@@ -24,7 +24,8 @@ Mbarrier* mbarrier_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
 // Bytes are announced, or, negative, have come. False after a finding that stops the launch.
 bool expect_bytes(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::int64_t bytes);
 
-// What one instruction hands over when its lanes arrive, at mbarriers of their own CTA or of others.
+// What one instruction hands over when its lanes arrive, at mbarriers of their own CTA or of
+// others.
 class Arrivals {
  public:
   // Nothing is handed over by those that say .relaxed.

@@ -29,6 +29,7 @@ class TensorMemory {
 
   // The first column; nothing where there is no room.
   std::optional<int> allocate(int columns);
+
   // The other CTA of a pair has allocated for both; the own alloc is still to come. Its allocation,
   // or nothing where there is none to come.
   void expect_alloc(const Allocation& made) { expected_.push_back(made); }

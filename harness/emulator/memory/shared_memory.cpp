@@ -262,11 +262,10 @@ std::optional<SharedProblem> SharedMemory::check_write(const Accessor& who, std:
   if (who.from == nullptr) others &= ~(1u << who.warp);
   for (int warp = 0; others != 0; ++warp, others >>= 1) {
     if ((others & 1) == 0 || ordered(who, warp, record.read_stamp >> 10)) continue;
-    problem.words = fmt::format("{} shared memory at {:#x} that warp {} {} between", verb, offset,
-                                warp,
-                                who.from != nullptr
-                                    ? "of another CTA of the cluster read, with no barrier"
-                                    : "read with no barrier");
+    problem.words =
+        fmt::format("{} shared memory at {:#x} that warp {} {} between", verb, offset, warp,
+                    who.from != nullptr ? "of another CTA of the cluster read, with no barrier"
+                                        : "read with no barrier");
     problem.other_warp = warp;
     return problem;
   }
@@ -504,6 +503,21 @@ std::optional<SharedProblem> SharedMemory::explain_issue(const Accessor& who, st
   return std::nullopt;
 }
 
+std::optional<SharedProblem> SharedMemory::written_since(std::uint64_t offset, int bytes,
+                                                         std::uint32_t tick) const {
+  const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
+  for (std::uint64_t address = offset; address < end; ++address) {
+    const std::uint32_t stamp = stamp_at(address);
+    if (stamp >> 10 < tick || tick >= AccessOrder::kLastTick) continue;
+    return traced(problem_with_writer(
+        FindingKind::race, address, stamp,
+        fmt::format("copies shared memory at {:#x}, which warp {} lane {} writes again before "
+                    "cp.async.bulk.wait_group has waited for the copy: it may read either",
+                    address, warp_of(stamp), lane_of(stamp))));
+  }
+  return std::nullopt;
+}
+
 std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, int bytes) const {
   const std::uint64_t end = offset + static_cast<std::uint64_t>(bytes);
   std::uint32_t fine = 0;  // the last stamp of a whole word that was
@@ -528,13 +542,11 @@ std::optional<SharedProblem> SharedMemory::fence_problem(std::uint64_t offset, i
 }
 
 void SharedMemory::mark_mbarrier(std::uint64_t offset, bool begins) {
-  if (check_)
-    std::memset(state_.data() + index(offset), begins ? kOpaque : kUnwritten, 8);
+  if (check_) std::memset(state_.data() + index(offset), begins ? kOpaque : kUnwritten, 8);
 }
 
 void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
-  if (check_)
-    std::memset(state_.data() + index(offset), kWritten, static_cast<std::size_t>(bytes));
+  if (check_) std::memset(state_.data() + index(offset), kWritten, static_cast<std::size_t>(bytes));
 }
 
 std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,

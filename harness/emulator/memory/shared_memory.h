@@ -180,6 +180,10 @@ class SharedMemory {
   std::optional<SharedProblem> explain_issue(const Accessor& who, std::uint64_t offset,
                                              int bytes) const;
 
+  // Whether bytes that an asynchronous unit was to read from that tick on were written since.
+  std::optional<SharedProblem> written_since(std::uint64_t offset, int bytes,
+                                             std::uint32_t tick) const;
+
   // The last writes of the bytes, for an asynchronous unit that reads them: fences have to follow.
   std::optional<SharedProblem> fence_problem(std::uint64_t offset, int bytes) const;
 

@@ -301,6 +301,28 @@ const std::string kStore =
     "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%in, {0, 0}], [%r1]; ";
 const std::string kFinish = "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group 0; ";
 
+TEST(BulkCopy, WhatIsStoredMayNotBeWrittenBeforeTheWait) {
+  const std::string fill =
+      "mad.lo.u32 %r5, %r0, 32, %r1; mov.u32 %r6, 0; S: st.shared.u32 [%r5], %r0; add.u32 %r5, "
+      "%r5, "
+      "4; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 8; @%p1 bra S; fence.proxy.async; bar.sync "
+      "0;\n";
+  const std::string store =
+      "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 2048;\n"
+      "@%p0 cp.async.bulk.commit_group;\n";
+  const std::string wait = "@%p0 cp.async.bulk.wait_group.read 0;\n";
+  const auto found = [&](const std::string& body) {
+    return findings_text(run(body, std::vector<std::byte>(4096), 2048).outcome);
+  };
+  EXPECT_EQ(found(fill + store + wait + "@!%p0 ret; " + "st.shared.u32 [%r1+64], %r0;"), "");
+  EXPECT_THAT(found(fill + store +
+                    "@!%p0 bra T; bra U; T: bar.sync 0; ret; U: bar.sync 0; "
+                    "st.shared.u32 [%r1+64], %r0; fence.proxy.async;\n" +
+                    wait),
+              HasSubstr("race: copies shared memory at 0x840, which warp 1 lane 0 writes again "
+                        "before cp.async.bulk.wait_group"));
+}
+
 TEST(BulkCopy, IsNotThereBeforeTheWait) {
   EXPECT_THAT(wrong(kLoad + "@%p0 ld.shared.u32 %r5, [%r1]; WAIT"),
               AllOf(HasSubstr("missing wait: reads shared memory at 0x800 that a bulk copy of warp "

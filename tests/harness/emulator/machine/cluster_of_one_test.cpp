@@ -45,8 +45,10 @@ TEST(ClusterOfOne, MapsAddressesToItself) {
                    "getctarank.u64 %r5, %d2; ld.u32 %r4, [%d2]; add.u32 %r4, %r4, %r5; "
                    "st.global.u32 [%out], %r4;"),
               Each(5u));
-  EXPECT_THAT(findings_text(run("mapa.shared::cluster.u32 %r4, %r2, 1;").outcome),
-              HasSubstr("bad operand: CTA rank 1 of a cluster of 1"));
+  EXPECT_THAT(findings_text(run("mapa.shared::cluster.u32 %r4, %r2, 1; "
+                                "ld.shared::cluster.u32 %r5, [%r4];")
+                                .outcome),
+              HasSubstr("out of bounds: reads 4 bytes of shared memory at 0x1000400"));
 }
 
 TEST(ClusterOfOne, ReadsAndWritesItsOwnSharedMemory) {

@@ -14,8 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kMeet = "barrier.cluster.arrive.release.aligned; "
-                                   "barrier.cluster.wait.acquire.aligned;\n";
+constexpr std::string_view kMeet =
+    "barrier.cluster.arrive.release.aligned; "
+    "barrier.cluster.wait.acquire.aligned;\n";
 
 // Blocks of a warp, two to a cluster. %r0 is the thread, %r1 the block's rank, %r2 the other rank,
 // %r3 the thread's word of `data`, %r4 the same in the other block, %r5 `bar`, %r6 that of the
@@ -112,11 +113,11 @@ TEST(Cluster, WritesAndAddsToSharedMemoryOfTheOther) {
                                           "ld.shared.u32 %r9, [%r3]; st.global.u32 [%out], %r9;"}));
   EXPECT_EQ(out[5], 37u);
   EXPECT_EQ(out[37], 5u);
-  const std::vector<u32> sums =
-      fine(text({"st.shared.u32 [%r3], 0;\n", kMeet,
-                 "mapa.shared::cluster.u32 %r8, %r3, 0; red.relaxed.cluster.shared::cluster.add.u32 "
-                 "[%r8], 3;\n",
-                 kMeet, "ld.shared.u32 %r9, [%r3]; st.global.u32 [%out], %r9;"}));
+  const std::vector<u32> sums = fine(
+      text({"st.shared.u32 [%r3], 0;\n", kMeet,
+            "mapa.shared::cluster.u32 %r8, %r3, 0; red.relaxed.cluster.shared::cluster.add.u32 "
+            "[%r8], 3;\n",
+            kMeet, "ld.shared.u32 %r9, [%r3]; st.global.u32 [%out], %r9;"}));
   EXPECT_EQ(sums[0], 6u);
   EXPECT_EQ(sums[32], 0u);
 }
@@ -143,12 +144,15 @@ TEST(Cluster, FindsRacesBetweenItsBlocks) {
 }
 
 TEST(Cluster, SaysWhereNothingIs) {
-  EXPECT_THAT(findings("mapa.shared::cluster.u32 %r8, %r3, 2;"),
+  EXPECT_THAT(findings(text({kMeet,
+                             "mapa.shared::cluster.u32 %r8, %r3, 2; "
+                             "ld.shared::cluster.u32 %r9, [%r8];"})),
               HasSubstr("CTA rank 2 of a cluster of 2"));
   EXPECT_THAT(findings(text({kMeet, "add.u32 %r8, %r4, 4096; ld.shared::cluster.u32 %r9, [%r8];"})),
               HasSubstr("out of bounds"));
-  EXPECT_THAT(findings(text({kMeet, "add.u32 %r8, %r4, 0x7000000; ld.shared::cluster.u32 %r9, [%r8];"})),
-              HasSubstr("of a cluster of 2"));
+  EXPECT_THAT(
+      findings(text({kMeet, "add.u32 %r8, %r4, 0x7000000; ld.shared::cluster.u32 %r9, [%r8];"})),
+      HasSubstr("of a cluster of 2"));
 }
 
 TEST(Cluster, WaitsOnlyForBlocksThatRun) {
@@ -217,9 +221,8 @@ TEST(Cluster, CopiesToSeveralBlocks) {
   EXPECT_THAT(findings(text({kMakeForOne, kMeet, multicast("4"), kWait, read, kMeet})),
               HasSubstr("a copy to the CTAs 0x4 of a cluster of 2"));
   // To itself alone: half of what is waited for.
-  EXPECT_THAT(findings(text({kMakeForOne, kMeet,
-                             "shl.b32 %r20, 1, %r1; cvt.u16.u32 %h1, %r20;\n", multicast("%h1"),
-                             kWait, read, kMeet})),
+  EXPECT_THAT(findings(text({kMakeForOne, kMeet, "shl.b32 %r20, 1, %r1; cvt.u16.u32 %h1, %r20;\n",
+                             multicast("%h1"), kWait, read, kMeet})),
               HasSubstr("64 bytes"));
   EXPECT_THAT(findings(text({kMakeForOne, kMeet, multicast("3"), "bar.sync 0;\n", read, kMeet})),
               HasSubstr("missing wait"));
@@ -268,8 +271,8 @@ TEST(Cluster, IsRefusedWhereItCannotBe) {
   const auto device = make_emulator({.sm = 90, .threads = 1});
   const auto launch = [&](const std::string& attributes, std::array<std::int64_t, 3> cluster,
                           std::array<std::int64_t, 3> grid) -> std::string {
-    const auto module = device->load(
-        header(90) + "\n.visible .entry k() " + attributes + " { ret; }", "test.ptx");
+    const auto module =
+        device->load(header(90) + "\n.visible .entry k() " + attributes + " { ret; }", "test.ptx");
     if (!module) return module.error().text();
     LaunchRequest request;
     request.entry = "k";
