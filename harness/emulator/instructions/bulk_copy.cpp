@@ -250,8 +250,7 @@ bool load_to(Warp& warp, const Inst& inst, int lane, u64 to, u64 at, BulkLoad lo
     warp.fail(FindingKind::bad_operand, inst, lane, [&] {
       return fmt::format(
           "a bulk copy to CTA rank {} of the cluster, with an mbarrier in CTA rank {}; both have "
-          "to "
-          "be in the same {}",
+          "to be in the same {}",
           rank_of(to), rank_of(at), pair ? "pair of CTAs" : "CTA");
     });
     return false;

@@ -49,7 +49,7 @@ AccessShape shape_of(const Inst& inst) { return static_cast<AccessShape>(inst.fl
 constexpr int kRegisters[] = {1, 1, 1, 2, 4}, kColumns[] = {1, 1, 2, 4, 8};
 // Of commit and alloc: the address is a generic one; commit has a mask of CTAs (Inst::b).
 constexpr u32 kGeneric = 1, kMulticast = 2;
-// Of alloc and mma: .cta_group::2.
+// Of alloc, mma, cp and commit: .cta_group::2.
 constexpr u32 kPair = 1024;
 
 bool whole_warp(Warp& warp, const Inst& inst, u32& mask) {
@@ -626,7 +626,8 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
       Mbarrier* const barrier = mbarrier_at(
           warp, inst, lane, address - shared_window(rank_of(address)) + shared_window(rank));
       if (barrier == nullptr) return;
-      issue({&inst, &warp, lane, cta.tensor_products().issued()}, *barrier);
+      issue({&inst, &warp, lane, cta.tensor_products().issued(), (inst.flags & kPair) != 0},
+            *barrier);
     }
   }
 }

@@ -178,12 +178,10 @@ Cta* shared_memory_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
   const auto& ctas = own.cluster().ctas();
   if (rank >= ctas.size()) {
     warp.fail(FindingKind::out_of_bounds, inst, lane, [&] {
-      return ctas.size() == 1 ? fmt::format("accesses shared memory at {:#x}; {}", address,
-                                            own.shared().extent())
-                              : fmt::format(
-                                    "accesses shared memory of CTA rank {} of a cluster of "
-                                    "{} ({:#x})",
-                                    rank, ctas.size(), address);
+      if (ctas.size() == 1)
+        return fmt::format("accesses shared memory at {:#x}; {}", address, own.shared().extent());
+      return fmt::format("accesses shared memory of CTA rank {} of a cluster of {} ({:#x})", rank,
+                         ctas.size(), address);
     });
     return nullptr;
   }
@@ -200,8 +198,7 @@ Cta* shared_memory_at(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
     warp.report(FindingKind::race, inst, lane, [&] {
       return fmt::format(
           "accesses shared memory of CTA rank {} of the cluster ({:#x}) with nothing that says "
-          "that "
-          "this CTA has begun; a barrier.cluster has to come first",
+          "that this CTA has begun; a barrier.cluster has to come first",
           rank, address);
     });
   }

@@ -145,10 +145,10 @@ void perform_loads(Mbarrier& barrier) {
     issuer.tensor_products().wait(commit.end, [](const TensorProduct& one) { perform(one); });
     // Whoever sees the phase end knows that the tiles were read, those of a pair in both CTAs.
     Handover known;
-    for (const auto& of_pair : issuer.cluster().ctas()) {
-      if (of_pair->rank() / 2 != issuer.rank() / 2) continue;
-      of_pair->shared().order().next_tick();
-      add_own(known, barrier, *of_pair, *commit.warp);
+    for (Cta* const cta : {&issuer, commit.pair ? issuer.peer() : nullptr}) {
+      if (cta == nullptr) continue;
+      cta->shared().order().next_tick();
+      add_own(known, barrier, *cta, *commit.warp);
     }
     if (!take_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1, known)) return;
     settle(barrier);

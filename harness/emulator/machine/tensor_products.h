@@ -95,6 +95,7 @@ struct TensorCommit {
   Warp* warp = nullptr;
   int lane = 0;
   std::uint64_t end = 0;  // TensorProducts::issued() then
+  bool pair = false;      // of products for a pair
 };
 
 // D is computed, or copied.
