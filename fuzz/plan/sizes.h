@@ -19,8 +19,8 @@ class SizePlanner {
               Random random);
 
   // One case for each size of the operation: the largest of a few that costs no more than a case of
-  // this profile may; beyond the quick profile all of them, and the largest ones with other features
-  // and layouts, too.
+  // this profile may; beyond the quick profile all of them, and the largest ones with other
+  // features and layouts, too.
   std::vector<Case> long_sizes();
 
   // Sizes that are one of these numbers, or one more, and that none of the cases has; the first

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A GEMM in CuTe DSL for sm_100a: one warp copies tiles by TMA, one multiplies them by tcgen05, four store the sums.
-By one CTA, and by pairs of CTAs (.cta_group::2), of which each copies half of both tiles and one multiplies for both.
+By one CTA, and by pairs of CTAs (.cta_group::2): each copies half of both tiles, one multiplies.
 
     pip install nvidia-cutlass-dsl==4.8.1 && python gemm.py     writes the files beside it anew
 """

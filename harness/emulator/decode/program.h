@@ -182,8 +182,7 @@ struct AddressOperand {
 // and the third address.
 struct BulkCopy {
   AddressOperand shared;
-  AddressOperand global;          // the bytes, or the tensor map
-  bool from_shared = false;       // the bytes are in the CTA's shared memory instead
+  AddressOperand global;          // the bytes, which may be in shared memory, or the tensor map
   AddressOperand barrier;         // of a load
   std::vector<Slot> coordinates;  // of a tensor, innermost first; empty: plain bytes
   Slot bytes = kSinkSlot;         // how many plain bytes

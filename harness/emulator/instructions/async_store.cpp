@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // st.async (PTX ISA 9.0 section 9.7.9.12): a store to shared memory of the cluster whose bytes an
-// mbarrier counts. As all that is asynchronous here, it is performed
-// as late as it may: when a thread asks for the phase that counts it (mbarriers.h).
+// mbarrier counts. As all that is asynchronous here, it is performed as late as it may: when a
+// thread asks for the phase that counts it (mbarriers.h).
 #include <fmt/format.h>
 
 #include <algorithm>

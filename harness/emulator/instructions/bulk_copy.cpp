@@ -255,18 +255,8 @@ bool load_to(Warp& warp, const Inst& inst, int lane, u64 to, u64 at, BulkLoad lo
     });
     return false;
   }
-  SharedMemory& shared = owner->shared();
-  if (shared.check()) {
-    shared.order().begin_asynchronous();
-    Accessor who = accessor(warp, shared);
-    who.lane = lane;
-    who.inst = &inst;
-    const auto problem =
-        shared.explain_copy(who, to, static_cast<int>(load.box.footprint()), kInBulk);
-    if (problem) shared_problem(warp, inst, lane, *problem);
-    shared.order().end_asynchronous();
-  }
-  issue(std::move(load), *barrier);
+  const u64 bytes = load.box.footprint();
+  issue_copy(std::move(load), *barrier, to, bytes);
   return true;
 }
 
@@ -429,6 +419,21 @@ void nothing(Warp&, const Inst&, u32) {}
 
 }  // namespace
 
+void issue_copy(BulkLoad load, Mbarrier& barrier, u64 to, u64 bytes) {
+  Warp& warp = *load.warp;
+  SharedMemory& shared = warp.cta().cluster().ctas()[rank_of(to)]->shared();
+  if (shared.check()) {
+    shared.order().begin_asynchronous();
+    Accessor who = accessor(warp, shared);
+    who.lane = load.lane;
+    who.inst = load.at;
+    const auto problem = shared.explain_copy(who, to, static_cast<int>(bytes), kInBulk);
+    if (problem) shared_problem(warp, *load.at, load.lane, *problem);
+    shared.order().end_asynchronous();
+  }
+  issue(std::move(load), barrier);
+}
+
 Cta& destination(const BulkLoad& load) {
   const bool is_value = load.stored != 0 || load.box.rows.empty();
   const u64 to = is_value ? load.to : load.box.rows.front().shared;
@@ -508,7 +513,7 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   auto copy = std::make_unique<BulkCopy>();
   const bool to_cluster = modifiers.take("shared::cluster");
   const bool names_own = modifiers.take("shared::cta");
-  copy->from_shared = to_cluster && names_own && !tensor && !to_global;
+  const bool from_shared = to_cluster && names_own && !tensor && !to_global;
   copy->multicast = modifiers.take("multicast::cluster");
   copy->pair = modifiers.take_one_of("cta_group::1", "cta_group::2") == 1;
   const bool hinted = modifiers.take_cache_policy();
@@ -524,14 +529,13 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   const Operand &shared = operands[to_global ? 1 : 0], &global = operands[to_global ? 0 : 1];
   copy->shared = decoder.address(shared, Space::shared);
   copy->global = decoder.address(
-      global, tensor ? Space::generic : (copy->from_shared ? Space::shared : Space::global));
+      global, tensor ? Space::generic : (from_shared ? Space::shared : Space::global));
   if (tensor) decode_coordinates(decoder, global, rank, *copy);
   std::size_t next = 2;
   if (!tensor) copy->bytes = decoder.source(operands[next++], 32);
   if (!to_global) copy->barrier = decoder.address(operands[next++], Space::shared);
   if (copy->multicast) copy->ctas = decoder.source(operands[next], 16);
   out.immediate = static_cast<i64>(decoder.program().bulk_copies.size());
-  const bool from_shared = copy->from_shared;
   decoder.program().bulk_copies.push_back(std::move(copy));
   out.execute = to_global ? store : (from_shared ? load_shared : load);
 }

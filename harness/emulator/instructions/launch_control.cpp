@@ -17,6 +17,7 @@
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/machine/access.h"
+#include "harness/emulator/machine/bulk_copy.h"
 #include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/lanes.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
@@ -39,24 +40,14 @@ bool send(Warp& warp, const Inst& inst, int lane, u64 to, u64 at,
   Mbarrier* const barrier = mbarrier_at(warp, inst, lane, at);
   Cta* const owner = barrier != nullptr ? shared_memory_at(warp, inst, lane, to) : nullptr;
   if (owner == nullptr) return false;
-  SharedMemory& shared = owner->shared();
-  if (!shared.holds(to, kAnswerBytes)) {
+  if (!owner->shared().holds(to, kAnswerBytes)) {
     return out_of_bounds(warp, inst, lane, to, Space::shared, kAnswerBytes, Intent::write);
-  }
-  if (shared.check()) {
-    shared.order().begin_asynchronous();
-    Accessor who = accessor(warp, shared);
-    who.lane = lane;
-    who.inst = &inst;
-    const auto problem = shared.explain_copy(who, to, kAnswerBytes, kInBulk);
-    if (problem) shared_problem(warp, inst, lane, *problem);
-    shared.order().end_asynchronous();
   }
   BulkLoad load{&inst, &warp, lane};
   load.to = to;
   load.stored = kAnswerBytes;
   std::memcpy(load.value.data(), answer.data(), kAnswerBytes);
-  issue(std::move(load), *barrier);
+  issue_copy(std::move(load), *barrier, to, kAnswerBytes);
   return true;
 }
 

@@ -8,6 +8,10 @@ namespace plumbline::emulator {
 
 class Cta;
 class Warp;
+struct Mbarrier;
+
+// The copy of so many bytes is checked, and issued (mbarrier_phases.h).
+void issue_copy(BulkLoad load, Mbarrier& barrier, std::uint64_t to, std::uint64_t bytes);
 
 // The CTA of the cluster to whose shared memory it goes.
 Cta& destination(const BulkLoad& load);

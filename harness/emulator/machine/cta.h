@@ -94,8 +94,8 @@ class Cta {
 
   TensorProducts& tensor_products() { return tensor_products_; }
 
-  // Calls visit(product) for what is still to write to this CTA's tensor memory, be it issued by the
-  // other CTA of a pair.
+  // Calls visit(product) for what is still to write to this CTA's tensor memory, be it issued by
+  // the other CTA of a pair.
   template <typename Callback>
   void each_pending_product(Callback&& visit);
 
