@@ -109,6 +109,7 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
                      record.planned);
     if (record.cases.back().verdict != Verdict::fail) continue;
     Counterexample card = explain_failure(dump.test_case, *judged->examined);
+    drop_faults_of_class(card);
     card.original = card.text;
     card.case_file = save_inputs(dump, folder->path());
     record.counterexamples.push_back(std::move(card));

@@ -57,6 +57,7 @@ Counterexample card_of(const CaseFile& file, const Target& target, const Examine
   Counterexample card = explain_failure(file.test_case, examined);
   if (const std::optional<Case> as_found = case_as_found(file, registry))
     narrow_down(card, {*as_found, target}, runner);
+  drop_faults_of_class(card);
   return card;
 }
 

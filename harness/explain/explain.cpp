@@ -18,9 +18,8 @@ namespace {
 constexpr std::size_t kShownElements = 4;
 
 std::string value_text(const Format& f, std::uint64_t bits) {
-  const double value = to_double(f, bits);
-  const std::string number = std::isnan(value) ? "NaN" : fmt::format("{:.9g}", value);
-  return fmt::format("{:<14} 0x{:0{}x}", number, bits, f.storage_bits / 4);
+  return fmt::format("{:<14} 0x{:0{}x}", number_text(to_double(f, bits), 9), bits,
+                     f.storage_bits / 4);
 }
 
 void add_element(std::vector<std::string>& lines, const std::string& tensor,
@@ -31,9 +30,8 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
   const std::string indent(place.size(), ' ');
   const bool overflows =
       std::isinf(to_double(f, e.expected)) && std::fabs(e.exact) <= to_double(f, f.max_finite());
-  const std::string exact = std::isnan(e.exact) ? "NaN" : fmt::format("{:.12g}", e.exact);
   lines.push_back(fmt::format("{}  expected   {}   exact {}, {}", place, value_text(f, e.expected),
-                              exact,
+                              number_text(e.exact, 12),
                               bits        ? "summed as the contract says"
                               : overflows ? "but a step of the contract overflows"
                                           : "rounded once"));
@@ -50,12 +48,13 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
 }
 
 // A correctly rounded output that is wrong all the same.
-std::string more_accurate(const Manifest& kernel, const std::string& element) {
+std::string other_steps(const Manifest& kernel, const std::string& element) {
   const std::span<const Field> terms = kernel.operation->terms();
   const bool exponential = std::ranges::find(terms, "exponential", &Field::name) != terms.end();
   return fmt::format(
       "{} is the exact result, rounded once, but the steps that the contract names cannot give it: "
-      "the kernel is more accurate than its manifest says. Look at the words of its [contract]{}",
+      "the kernel takes other steps, which may be more accurate. Look at the words of its "
+      "[contract]{}",
       element, exponential ? ", `exponential` first" : "");
 }
 
@@ -141,6 +140,19 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
                      place->inlined_at.empty() ? "" : ", inlined at ", base(place->inlined_at));
 }
 
+void replace_faults(Counterexample& card, std::string sentence) {
+  card.faults.clear();
+  std::erase_if(card.explanation, tells_a_fit);
+  card.explanation.push_back(std::move(sentence));
+}
+
+void drop_faults_of_class(Counterexample& card) {
+  if (card.claim != name(Claim::specials) || card.faults.size() <= kMostNamedFaults) return;
+  replace_faults(card, fmt::format("{} simple faults fit a result of this class: too many to tell "
+                                   "which it is",
+                                   card.faults.size()));
+}
+
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
   const CaseRecord& record = examined.record;
   Counterexample card;
@@ -161,6 +173,7 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   card.findings = record.findings;
   if (memory) return card;                       // values after a wrong access explain nothing
   std::vector<std::vector<std::string>> faults;  // of the outputs that any explain
+  bool unexplained = false;                      // an output of the wrong class that none explains
   for (const OutputRecord& output : record.outputs) {
     const bool bits = broken_claim(record) == Claim::bits;
     std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
@@ -193,16 +206,19 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     }
     if (worst->got == worst->expected && !worst->class_mismatch) {
       card.explanation.push_back(
-          more_accurate(*test_case.kernel, element_name(output.name, got->layout, worst->index)));
+          other_steps(*test_case.kernel, element_name(output.name, got->layout, worst->index)));
     }
     keep_steps(explanation.steps, card);
     if (!explanation.faults.empty()) faults.push_back(explanation.faults);
+    unexplained |= explanation.faults.empty() && worst->class_mismatch;
     // Several outputs may suffer from the same one.
     for (std::string& fault : explanation.faults) {
       if (std::ranges::count(card.faults, fault) == 0) card.faults.push_back(std::move(fault));
     }
   }
   keep_common_faults(faults, card);
+  if (unexplained && !card.faults.empty())
+    replace_faults(card, "no simple fault known here gives all outputs that fail");
   return card;
 }
 

@@ -19,4 +19,15 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
 // explanation and findings; where it came from is the caller's to add.
 Counterexample explain_failure(const Case& test_case, const Examined& examined);
 
+// A result of the wrong class (NaN where a number is due, or the other way round) fits many simple
+// faults. Where it fits more than two, none is named: the card counts them. To be called when
+// nothing else tells them apart any more.
+void drop_faults_of_class(Counterexample& card);
+
+// Takes the faults and the sentences about them away and ends the explanation with another one.
+void replace_faults(Counterexample& card, std::string sentence);
+
+// Simple faults that say something where they all fit.
+inline constexpr std::size_t kMostNamedFaults = 2;
+
 }  // namespace plumbline

@@ -110,24 +110,20 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
     lines.insert(lines.begin() + std::min(first, std::ssize(lines)), "fits: " + card.faults[0]);
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
-    card.explanation.push_back(fmt::format(
-        "{} this small case and not the case as found: take that for chance",
-        before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
-    return;
+    replace_faults(
+        card,
+        fmt::format("{} this small case and not the case as found: take that for chance",
+                    before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
+  } else if (as_found.size() > kMostNamedFaults) {
+    replace_faults(card, fmt::format("this small case fits other faults by chance, and the case as "
+                                     "found fits {}: too many to tell which it is",
+                                     as_found.size()));
+  } else {
+    replace_faults(
+        card, fmt::format("this small case fits other faults by chance; the case as found fits: {}",
+                          fmt::join(as_found, "; ")));
+    card.faults = as_found;
   }
-  // Where many fit, none of them says much.
-  constexpr std::size_t kMostNamed = 2;
-  if (as_found.size() > kMostNamed) {
-    card.explanation.push_back(fmt::format(
-        "this small case fits other faults by chance, and the case as found fits {}: too many to "
-        "tell which it is",
-        as_found.size()));
-    return;
-  }
-  card.faults = as_found;
-  card.explanation.push_back(
-      fmt::format("this small case fits other faults by chance; the case as found fits: {}",
-                  fmt::join(as_found, "; ")));
 }
 
 void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) {
@@ -137,10 +133,6 @@ void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) 
   if (!original || (*original)->record.verdict != Verdict::fail) return;
   const Counterexample found = explain_failure(as_found.test_case, **original);
   if (found.explanation.empty()) return;
-  // Simple faults are tried in real numbers: where nothing fits a NaN or an infinity, that may be
-  // what f32 makes of the very same fault.
-  const bool out_of_range = broken_claim((*original)->record) == Claim::specials;
-  if (out_of_range && found.faults.empty()) return;
   keep_faults_of(card, found.faults);
 }
 
@@ -199,6 +191,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   }
   Counterexample card = explain_failure(small.smallest, **examined);
   narrow_down(card, failed, runner);
+  drop_faults_of_class(card);
   card.original = failed.test_case.text();
   card.text = small.smallest.text();
   card.steps = small.steps;

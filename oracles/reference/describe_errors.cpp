@@ -9,22 +9,21 @@
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
-namespace {
 
-// The sign of a NaN says nothing.
-double unsigned_nan(double x) { return std::isnan(x) ? std::fabs(x) : x; }
-
-}  // namespace
+std::string number_text(double x, int digits) {
+  if (std::isnan(x)) return "NaN";
+  return digits > 0 ? fmt::format("{:.{}g}", x, digits) : fmt::format("{}", x);
+}
 
 std::string code_text(const Format& f, std::uint64_t code) {
-  return fmt::format("{} (0x{:0{}x})", unsigned_nan(to_double(f, code)), code, f.storage_bits / 4);
+  return fmt::format("{} (0x{:0{}x})", number_text(to_double(f, code)), code, f.storage_bits / 4);
 }
 
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict) {
   return fmt::format("{}: got {}, expected {}; the exact result is {}", place,
                      code_text(f, verdict.got), code_text(f, verdict.expected),
-                     unsigned_nan(verdict.exact));
+                     number_text(verdict.exact));
 }
 
 std::string describe_range(const Format& f, const ElementVerdict& verdict) {

@@ -9,6 +9,10 @@
 
 namespace plumbline {
 
+// "0.5", "-inf", "NaN" (whose sign says nothing); digits: significant ones, 0 for as many as tell it
+// from other doubles.
+std::string number_text(double x, int digits = 0);
+
 // "0.5 (0x3f00)".
 std::string code_text(const Format& f, std::uint64_t code);
 

@@ -97,7 +97,7 @@ def test_the_message_says_what_is_wrong_and_how_to_see_it_again():
     with pytest.raises(AssertionError) as broken:
         assert_conforms(d, "gemm", a=a, b=b, chip="h200")
     text = str(broken.value)
-    for part in ("gemm m=6 n=4 k=32 on sm_90", "d: 2 of 24 elements mismatch (8.3 %)", "d[2, 3]: got", "d[4, 1]: got nan (0x7fc0)",
+    for part in ("gemm m=6 n=4 k=32 on sm_90", "d: 2 of 24 elements mismatch (8.3 %)", "d[2, 3]: got", "d[4, 1]: got NaN (0x7fc0)",
                  "admissible: ", "exact value ", "wgmma bf16 on sm_90", "Replay: plumbline check plumbline-out/python/gemm-"):
         assert part in text
     command = text.split("Replay: ")[1].splitlines()[0].split()

@@ -186,6 +186,7 @@ Explanation explain_attention(const PreparedAttention& attention, int output, st
   if (verdict.pass) return out;
   tell_neighbors(attention, output, at, operands, got, out.lines);
   NamedFaults faults = attention_faults(attention, output, index, got);
+  if (verdict.class_mismatch) faults.close_to_right = false;
   constexpr std::size_t kTold = 4;
   for (std::size_t f = 0; f < std::min(kTold, faults.names.size()); ++f)
     out.lines.push_back("fits the whole row: " + faults.names[f]);

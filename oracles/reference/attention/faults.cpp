@@ -52,8 +52,9 @@ struct RowPlan {
   double hidden_logit = 0;
   bool hidden_added = false;
   bool padding_is_nan = false;  // values behind the last key, up to the end of a tile, times 0
-  bool cap_after_bias = false;
+  bool cap_after_bias = false, cap_by_exponentials = false;
   double first_maximum = -kInfinity;
+  bool nan_row_is_empty = false;  // its maximum stays -infinity where a comparison ignores NaN
 };
 
 struct RowValues {
@@ -100,7 +101,10 @@ double logit(const RowPlan& plan, std::int64_t j) {
   score = within_f32(score * static_cast<double>(head.scale_of(plan.query, j)));
   const auto capped = [&](double x) {
     const double cap = static_cast<double>(head.softcap);
-    return head.softcap == 0 ? x : cap * std::tanh(x / cap);
+    if (head.softcap == 0) return x;
+    if (!plan.cap_by_exponentials) return cap * std::tanh(x / cap);
+    const double e = within_f32(std::exp(2 * x / cap));
+    return cap * (e - 1) / (e + 1);
   };
   if (!plan.cap_after_bias) score = capped(score);
   if (!head.bias.empty())
@@ -126,7 +130,10 @@ RowValues compute(const RowPlan& plan) {
   std::vector<double> all_o(row.o.size(), 0), all_magnitude = all_o;
   const auto join = [&] {
     const double to = std::max(all_maximum, maximum);
-    if (to == -kInfinity) return;
+    if (to == -kInfinity) {
+      all_sum += sum;  // 0, or NaN where all logits are
+      return;
+    }
     const auto factor = [&](double from) {
       if (from == -kInfinity) return 0.0;
       return plan.rescale_parts ? std::exp((from - to) * plan.exponent_factor) : 1;
@@ -211,7 +218,7 @@ RowValues compute(const RowPlan& plan) {
         std::exp((sink - (plan.subtract_maximum ? maximum : 0)) * plan.exponent_factor);
     if (plan.sink_in_sum) sum += share > kLargestFloat ? kInfinity : share;
   }
-  if (maximum == -kInfinity) {
+  if (maximum == -kInfinity && (plan.nan_row_is_empty || !std::isnan(sum))) {
     std::fill(row.o.begin(), row.o.end(), plan.masked);
     row.lse = plan.masked_lse;
     return row;
@@ -450,6 +457,9 @@ constexpr std::array kFaults = {
     Fault{"the sink is left out of the maximum", [](const Setting& at) { return std::exchange(at.plan.sink_in_maximum, false) && at.plan.head.has_sink; }},
     Fault{"the sink is left out of the sum", [](const Setting& at) { return std::exchange(at.plan.sink_in_sum, false) && at.plan.head.has_sink; }},
     Fault{"the sink is multiplied by the scale", [](const Setting& at) { at.plan.head.sink *= at.plan.head.scale; return at.plan.head.has_sink && at.plan.head.scale != 1; }},
+    Fault{"the sink goes through the softcap", [](const Setting& at) { AttentionHead& head = at.plan.head; if (!head.has_sink || head.softcap == 0) return false; head.sink = head.softcap * std::tanh(head.sink / head.softcap); return true; }},
+    Fault{"the softcap's tanh is a quotient of exponentials, and they overflow", [](const Setting& at) { at.plan.cap_by_exponentials = true; return at.plan.head.softcap != 0; }},
+    Fault{"a row whose logits are all NaN is taken for one that sees no key", [](const Setting& at) { at.plan.nan_row_is_empty = true; return true; }},
     Fault{"the scale is 1 / sqrt(d)", [](const Setting& at) { return scaled_by_width(at, at.plan.head.d); }},
     Fault{"the scale is 1 / sqrt(64), as of a padded width", [](const Setting& at) { return scaled_by_width(at, 64); }},
     Fault{"the scale is 1 / sqrt(128), as of a padded width", [](const Setting& at) { return scaled_by_width(at, 128); }},
@@ -726,12 +736,14 @@ NamedFaults attention_faults(const PreparedAttention& attention, int output, std
       *same = one;
     }
   }
-  // What explains the case as a whole comes first; what explains less of it by chance is not told.
+  // What explains the case as a whole comes first; what explains less of it, or contradicts more of
+  // what is right, fits by chance and is not told.
   std::ranges::stable_sort(found, [](const Named& a, const Named& b) {
     return std::pair(a.wrong, a.right) > std::pair(b.wrong, b.right);
   });
   for (const Named& one : found) {
-    if (one.wrong == found.front().wrong) named.names.emplace_back(one.words);
+    const Named& best = found.front();
+    if (one.wrong == best.wrong && one.right == best.right) named.names.emplace_back(one.words);
   }
   return named;
 }

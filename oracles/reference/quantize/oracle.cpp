@@ -12,6 +12,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/formats/ulp.h"
+#include "oracles/reference/describe_errors.h"
 #include "oracles/reference/output_tally.h"
 #include "oracles/reference/quantize/faults.h"
 
@@ -166,8 +167,9 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
   const Format& f = output_format(output);
   const std::uint64_t right = due(output, index);
   if (output != kCodes) {
-    out.lines.push_back(fmt::format("{} is {:.9g}; {:.9g} is due", output_name(output),
-                                    to_double(f, got.bits(index)), to_double(f, right)));
+    out.lines.push_back(fmt::format("{} is {}; {} is due", output_name(output),
+                                    number_text(to_double(f, got.bits(index)), 9),
+                                    number_text(to_double(f, right), 9)));
     const float maximum = maximum_without_nan(problem_, index);
     const float without = output == kMaxima ? maximum : quantize_scale(maximum, limit_);
     if (std::isnan(maxima_[static_cast<std::size_t>(index)]) &&
@@ -179,13 +181,17 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
   }
   const Place at = place(index);
   const float x = problem_.element(at.i, at.j);
-  out.lines.push_back(fmt::format("x is {:.9g}; its group has amax {:.9g} and scale {:.9g}", x,
-                                  maxima_[at.group], scales_[at.group]));
   out.lines.push_back(fmt::format(
-      "{} is {:.9g} in f32, whose nearest code is {:#x} ({:.6g}); the kernel stored {:#x} ({:.6g})",
+      "x is {}; its group has amax {} and scale {}", number_text(static_cast<double>(x), 9),
+      number_text(static_cast<double>(maxima_[at.group]), 9),
+      number_text(static_cast<double>(scales_[at.group]), 9)));
+  const float argument =
+      quantize_argument(problem_.rule, x, scales_[at.group], maxima_[at.group], limit_);
+  out.lines.push_back(fmt::format(
+      "{} is {} in f32, whose nearest code is {:#x} ({}); the kernel stored {:#x} ({})",
       quantize_rule_words()[static_cast<std::size_t>(problem_.rule)],
-      quantize_argument(problem_.rule, x, scales_[at.group], maxima_[at.group], limit_), right,
-      to_double(f, right), got.bits(index), to_double(f, got.bits(index))));
+      number_text(static_cast<double>(argument), 9), right, number_text(to_double(f, right), 6),
+      got.bits(index), number_text(to_double(f, got.bits(index)), 6)));
   out.faults = quantize_faults(problem_, maxima_, scales_, got);
   for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
   if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");

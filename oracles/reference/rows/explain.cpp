@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "oracles/formats/decode.h"
+#include "oracles/reference/describe_errors.h"
 #include "oracles/reference/rows/faults.h"
 #include "oracles/reference/rows/oracle.h"
 
@@ -108,14 +109,15 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
     keep_what_fits_other_rows(faults.names, problem_.m, i, faults_of);
   }
   out.lines.push_back(fmt::format(
-      "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored {:.9g}",
-      known.exact.value, words_of(known.range), stored));
+      "exact {}; before it is stored, f32 values {} are admissible; the kernel stored {}",
+      number_text(known.exact.value, 12), words_of(known.range), number_text(stored, 9)));
   if (which == Part::elements && problem_.contract.normalized != FormatId::f32) {
     const std::int64_t i = index / problem_.n, j = index % problem_.n;
     out.lines.push_back(fmt::format(
-        "what meets gamma is rounded to {} first; without that the exact result would be {:.12g}",
+        "what meets gamma is rounded to {} first; without that the exact result would be {}",
         format(problem_.contract.normalized).name,
-        of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value));
+        number_text(
+            of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value, 12)));
   }
   // Another class is not close, however close the exact value is.
   if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.close_to_right = false;

@@ -5,6 +5,7 @@
 
 #include "oracles/bounds/contract/silu_range.h"
 #include "oracles/exact/dyadic.h"
+#include "oracles/reference/describe_errors.h"
 #include "oracles/reference/swiglu/faults.h"
 #include "oracles/reference/swiglu/silu.h"
 
@@ -43,10 +44,9 @@ Explanation explain_hidden(const SwigluHidden& hidden, std::int64_t index, const
       words_of("gate", hidden.gate(), at, gate), words_of("up", hidden.up(), at, up),
       fmt::format("silu(gate) may be {}", words_of(silu_range(hidden.contract().silu, gate))),
       fmt::format(
-          "exact {:.12g}; before it is stored, f32 values {} are admissible; the kernel stored "
-          "{:.9g}",
-          known.exact.value, words_of(known.range),
-          to_double(format(got.layout.format), got.bits(index)))};
+          "exact {}; before it is stored, f32 values {} are admissible; the kernel stored {}",
+          number_text(known.exact.value, 12), words_of(known.range),
+          number_text(to_double(format(got.layout.format), got.bits(index)), 9))};
   out.faults = hidden_faults(hidden, index, got);
   for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
   if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");

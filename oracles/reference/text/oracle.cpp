@@ -9,6 +9,7 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
+#include "oracles/reference/describe_errors.h"
 #include "oracles/reference/text/definition.h"
 #include "oracles/text/edits.h"
 
@@ -189,15 +190,15 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
   // The steps that the line reads for this element, each once.
   for (const Read& read : Reads(instance_, slots).of(*piece.value)) {
     const RangedElement value = ranged(evaluator.element(read.step, read.element));
-    out.lines.push_back(fmt::format("{} is {:.9g} exactly; a conforming kernel has {}", read.text,
-                                    value.exact.value, range_words(value)));
+    out.lines.push_back(fmt::format("{} is {} exactly; a conforming kernel has {}", read.text,
+                                    number_text(value.exact.value, 9), range_words(value)));
   }
   const double stored = to_double(plumbline::format(of(output).format), got.bits(index));
   out.lines.push_back(
-      fmt::format("line {} of {} gives {:.9g} exactly; before it is stored, a conforming kernel "
-                  "has {}; the kernel stored {:.9g}",
-                  piece.place.line, instance_.program().path, element.exact.value,
-                  range_words(element), stored));
+      fmt::format("line {} of {} gives {} exactly; before it is stored, a conforming kernel has {}; "
+                  "the kernel stored {}",
+                  piece.place.line, instance_.program().path, number_text(element.exact.value, 9),
+                  range_words(element), number_text(stored, 9)));
   NamedFaults known = faults(output, index, got);
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
   if (known.names.empty()) out.lines.emplace_back(known.none());

@@ -28,6 +28,8 @@ struct Kernel {
   double first_maximum = -kInfinity;
   bool subtracts = true;
   bool padding_is_nan = false;
+  bool cap_by_exponentials = false, caps_sink = false;
+  bool nan_row_is_empty = false;
   FormatId p = FormatId::bf16;
   Rounding rounding = Rounding::nearest_even;
   std::function<double(double)> scale = [](double x) { return x; };
@@ -50,8 +52,11 @@ struct Kernel {
       score += double{head.q[static_cast<std::size_t>(i * head.d + x)]} *
                double{head.k[static_cast<std::size_t>(j * head.d + x)]};
     score = is_seen ? score * scale(double{head.scale}) : -kInfinity;
+    if (head.softcap == 0) return score;
     const double cap = double{head.softcap};
-    return cap == 0 ? score : cap * std::tanh(score / cap);
+    if (!cap_by_exponentials) return cap * std::tanh(score / cap);
+    const auto e = double{static_cast<float>(std::exp(2 * score / cap))};
+    return cap * (e - 1) / (e + 1);
   }
 
   void row(const AttentionHead& head, const HeadPlace& place, std::int64_t i,
@@ -62,7 +67,11 @@ struct Kernel {
       z.push_back(logit(head, i, j));
       maximum = std::max(maximum, z.back());
     }
+    const double cap = double{head.softcap};
+    double sink = head.has_sink ? double{head.sink} : -kInfinity;
+    if (caps_sink) sink = cap * std::tanh(sink / cap);
     if (!subtracts) maximum = 0;
+    if (head.has_sink) sum = std::exp(sink - maximum);
     for (std::int64_t j = 0; j < head.keys; ++j) {
       const double logit = z[static_cast<std::size_t>(j)];
       const auto weight = static_cast<double>(
@@ -77,16 +86,18 @@ struct Kernel {
     if (padding_is_nan) std::ranges::fill(o, std::nan(""));
     const std::int64_t at =
         ((place.batch * attention.problem.heads() + place.head) * head.queries + i);
+    const bool empty = nan_row_is_empty && maximum == -kInfinity;
     for (std::size_t x = 0; x < o.size(); ++x) {
       const Format& f = format(attention.problem.output);
-      attention.o.set_bits(at * head.dv + static_cast<std::int64_t>(x), encode(f, o[x] / sum));
+      attention.o.set_bits(at * head.dv + static_cast<std::int64_t>(x),
+                           encode(f, empty ? 0 : o[x] / sum));
     }
-    attention.lse.set_bits(at, encode(format(FormatId::f32), maximum + std::log(sum)));
+    attention.lse.set_bits(
+        at, encode(format(FormatId::f32), empty ? -kInfinity : maximum + std::log(sum)));
   }
 };
 
-std::string told(const Kernel& kernel, const AttentionSetup& setup, int output = 0) {
-  Attention attention(setup);
+std::string told(const Kernel& kernel, Attention& attention, int output = 0) {
   kernel.run(attention);
   const AttentionContract contract = testing::attention_contract_of();
   const AttentionOracle oracle(attention.problem, contract, 90);
@@ -95,6 +106,11 @@ std::string told(const Kernel& kernel, const AttentionSetup& setup, int output =
   if (verdict.failed == 0) return "passed";
   const Explanation said = oracle.explain(output, verdict.worst.index, got);
   return said.faults.empty() ? "nothing" : said.faults[0];
+}
+
+std::string told(const Kernel& kernel, const AttentionSetup& setup, int output = 0) {
+  Attention attention(setup);
+  return told(kernel, attention, output);
 }
 
 AttentionSetup masked() {
@@ -153,6 +169,34 @@ TEST(AttentionNamesFaults, OtherScales) {
   EXPECT_EQ(told({.scale = [](double) { return 1.0 / 32; }}, setup), "the scale is 1 / d");
   setup.scale = {};
   EXPECT_EQ(told({.scale = [](double) { return 1.0; }}, setup), "the scale is left out");
+}
+
+TEST(AttentionNamesFaults, ASoftcapThatOverflows) {
+  AttentionSetup setup{.keys = 60};
+  setup.scores = Scores::hundreds;
+  setup.softcap = 1;
+  const std::string fault = "the softcap's tanh is a quotient of exponentials, and they overflow";
+  EXPECT_EQ(told({.cap_by_exponentials = true}, setup), fault);
+  EXPECT_EQ(told({.cap_by_exponentials = true}, setup, 1), fault);
+}
+
+TEST(AttentionNamesFaults, ASinkThroughTheSoftcap) {
+  AttentionSetup setup{.keys = 60};
+  setup.sink = true;
+  setup.softcap = 0.5f;
+  EXPECT_EQ(told({}, setup), "passed");
+  EXPECT_EQ(told({.caps_sink = true}, setup), "the sink goes through the softcap");
+}
+
+// Its maximum stays -infinity, as where a comparison ignores NaN. Other rows are right.
+TEST(AttentionNamesFaults, ARowOfNanTakenForAnEmptyOne) {
+  Attention attention({.keys = 60});
+  attention.q.set_bits(2 * 16, 0x7fc0);
+  EXPECT_EQ(told({}, attention), "passed");
+  for (const int output : {0, 1}) {
+    EXPECT_EQ(told({.nan_row_is_empty = true}, attention, output),
+              "a row whose logits are all NaN is taken for one that sees no key");
+  }
 }
 
 TEST(AttentionNamesFaults, PaddedKeysTimesZero) {
