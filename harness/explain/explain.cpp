@@ -171,6 +171,13 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
           ? "an access no correct kernel makes"
           : fmt::format("accesses no correct kernel makes, at {} places", record.findings.size()));
   card.findings = record.findings;
+  const bool is_of_second_call =
+      examined.called_again && (memory || !examined.same_when_called_again);
+  if (is_of_second_call) {
+    card.explanation.emplace_back(
+        "this is of a second call, after one with other inputs: the first call was without it, "
+        "and a variable of the kernel's module keeps what calls leave in it");
+  }
   if (memory) return card;                       // values after a wrong access explain nothing
   std::vector<std::vector<std::string>> faults;  // of the outputs that any explain
   bool unexplained = false;                      // an output of the wrong class that none explains

@@ -110,10 +110,10 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
     lines.insert(lines.begin() + std::min(first, std::ssize(lines)), "fits: " + card.faults[0]);
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
-    replace_faults(
-        card,
-        fmt::format("{} this small case and not the case as found: take that for chance",
-                    before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
+    replace_faults(card,
+                   fmt::format("{} this small case and not the case as found: take that for chance",
+                               before == 1 ? "one simple fault fits"
+                                           : fmt::format("{} simple faults fit", before)));
   } else if (as_found.size() > kMostNamedFaults) {
     replace_faults(card, fmt::format("this small case fits other faults by chance, and the case as "
                                      "found fits {}: too many to tell which it is",

@@ -156,6 +156,13 @@ bool read_descriptor(Warp& warp, const Inst& inst, Slot slot, u64& descriptor) {
 
 void issue(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
+  if (!warp.products().fenced()) {
+    warp.fail(FindingKind::missing_fence, inst, 0, [] {
+      return "the warp has executed no wgmma.fence: the tensor cores may read the registers before "
+             "threads have written them";
+    });
+    return;
+  }
   const WarpgroupProduct& op =
       *warp.program().warpgroup_products[static_cast<std::size_t>(inst.immediate)];
   u64 a = 0, b = 0;
@@ -186,7 +193,9 @@ void issue(Warp& warp, const Inst& inst, u32 mask) {
   if (op.a.size() > 1) product.a = registers;
 }
 
-void fence(Warp& warp, const Inst& inst, u32 mask) { whole_warp(warp, inst, mask); }
+void fence(Warp& warp, const Inst& inst, u32 mask) {
+  if (whole_warp(warp, inst, mask)) warp.products().fence();
+}
 
 void commit(Warp& warp, const Inst& inst, u32 mask) {
   if (whole_warp(warp, inst, mask)) warp.products().commit();

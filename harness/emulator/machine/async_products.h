@@ -64,7 +64,13 @@ class AsyncProducts {
     group_ = 0;
     complete_ = 0;
     read_until_ = 0;
+    fenced_ = false;
   }
+
+  // wgmma.fence: what threads did with registers comes before the products behind it.
+  void fence() { fenced_ = true; }
+
+  bool fenced() const { return fenced_; }
 
   // A new product in the open group, on accumulators that are in flight or taken out of the
   // registers now. `slot(Slot)` is where a register lies.
@@ -146,6 +152,7 @@ class AsyncProducts {
   std::uint32_t group_ = 0;  // the open one
   std::uint32_t complete_ = 0;
   std::uint32_t read_until_ = 0;
+  bool fenced_ = false;
 };
 
 }  // namespace plumbline::emulator

@@ -181,10 +181,10 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
   }
   const Place at = place(index);
   const float x = problem_.element(at.i, at.j);
-  out.lines.push_back(fmt::format(
-      "x is {}; its group has amax {} and scale {}", number_text(static_cast<double>(x), 9),
-      number_text(static_cast<double>(maxima_[at.group]), 9),
-      number_text(static_cast<double>(scales_[at.group]), 9)));
+  out.lines.push_back(fmt::format("x is {}; its group has amax {} and scale {}",
+                                  number_text(static_cast<double>(x), 9),
+                                  number_text(static_cast<double>(maxima_[at.group]), 9),
+                                  number_text(static_cast<double>(scales_[at.group]), 9)));
   const float argument =
       quantize_argument(problem_.rule, x, scales_[at.group], maxima_[at.group], limit_);
   out.lines.push_back(fmt::format(

@@ -117,7 +117,8 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
         "what meets gamma is rounded to {} first; without that the exact result would be {}",
         format(problem_.contract.normalized).name,
         number_text(
-            of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value, 12)));
+            of_row(which, i, Reference::mathematics)[static_cast<std::size_t>(j)].exact.value,
+            12)));
   }
   // Another class is not close, however close the exact value is.
   if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.close_to_right = false;

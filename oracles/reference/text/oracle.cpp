@@ -194,11 +194,11 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
                                     number_text(value.exact.value, 9), range_words(value)));
   }
   const double stored = to_double(plumbline::format(of(output).format), got.bits(index));
-  out.lines.push_back(
-      fmt::format("line {} of {} gives {} exactly; before it is stored, a conforming kernel has {}; "
-                  "the kernel stored {}",
-                  piece.place.line, instance_.program().path, number_text(element.exact.value, 9),
-                  range_words(element), number_text(stored, 9)));
+  out.lines.push_back(fmt::format(
+      "line {} of {} gives {} exactly; before it is stored, a conforming kernel has {}; "
+      "the kernel stored {}",
+      piece.place.line, instance_.program().path, number_text(element.exact.value, 9),
+      range_words(element), number_text(stored, 9)));
   NamedFaults known = faults(output, index, got);
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
   if (known.names.empty()) out.lines.emplace_back(known.none());

@@ -130,6 +130,18 @@ TEST(FaultsOfAClass, AreToldWhereTheyAreFew) {
                   "3 simple faults fit a result of this class: too many to tell which it is"));
 }
 
+TEST_F(Explained, ASecondCallIsSaidToBeOne) {
+  using ::testing::HasSubstr;
+  const auto told = ::testing::Contains(HasSubstr("this is of a second call"));
+  examined.called_again = true;
+  EXPECT_THAT(card(0).explanation, ::testing::Not(told));
+  examined.same_when_called_again = false;
+  EXPECT_THAT(card(0).explanation, told);
+  examined.same_when_called_again = true;
+  examined.record.claims[Claim::in_bounds] = Verdict::fail;
+  EXPECT_THAT(card(0).explanation, told);
+}
+
 // Of an element that a thread has stored.
 TEST_F(Explained, WhatIsStoredIsNotSaidToBeUnwritten) {
   const std::string unwritten = "NaN may mean that the element was never written";

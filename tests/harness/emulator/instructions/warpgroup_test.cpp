@@ -273,7 +273,8 @@ TEST(Wgmma, NegatesAndLeavesOutWhatWasThere) {
 // All of shared memory is 1 as bf16, so that each product adds 16. %f1 is one of the accumulators,
 // and what the thread stores; `body` has PRODUCT for a product on it, and may overwrite shared
 // memory with zeros: ERASE.
-KernelRun products(std::string body, RandomRounding rounding = RandomRounding::off) {
+KernelRun products(std::string body, RandomRounding rounding = RandomRounding::off,
+                   std::string_view fence = "wgmma.fence.sync.aligned;") {
   const auto replace = [&](std::string_view what, std::string_view by) {
     for (std::size_t at; (at = body.find(what)) != std::string::npos;)
       body.replace(at, what.size(), by);
@@ -289,16 +290,17 @@ KernelRun products(std::string body, RandomRounding rounding = RandomRounding::o
   replace(
       "ERASE",
       "bar.sync 0; st.shared.v4.u32 [%r3], {%r8, %r8, %r8, %r8}; fence.proxy.async; bar.sync 0;");
-  const std::string start = fmt::format(R"(
+  const std::string start =
+      fmt::format(R"(
     mov.u32 %r0, %tid.x; mov.u32 %r1, tiles; mad.lo.u32 %r3, %r0, 16, %r1; mov.u32 %r4, 0x3f803f80; mov.u32 %r8, 0;
     st.shared.v4.u32 [%r3], {{%r4, %r4, %r4, %r4}}; st.shared.v4.u32 [%r3+2048], {{%r4, %r4, %r4, %r4}};
     fence.proxy.async; bar.sync 0; mov.u64 %d5, {}; mov.u64 %d6, {};
     mov.f32 %f1, 0f40000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
     mov.f32 %f11, %f1; mov.f32 %f12, %f1; mov.f32 %f13, %f1; mov.f32 %f14, %f1;
-    mul.wide.u32 %d4, %r0, 4; add.s64 %d4, %out, %d4; wgmma.fence.sync.aligned;
+    mul.wide.u32 %d4, %r0, 4; add.s64 %d4, %out, %d4; {}
 )",
-                                        layout(16, true, kRows).descriptor(kDynamicShared),
-                                        layout(16, true, 8).descriptor(kDynamicShared + 2048));
+                  layout(16, true, kRows).descriptor(kDynamicShared),
+                  layout(16, true, 8).descriptor(kDynamicShared + 2048), fence);
   KernelOptions options;
   options.block = {128, 1, 1};
   options.emulator.random_rounding = rounding;
@@ -310,6 +312,15 @@ KernelRun products(std::string body, RandomRounding rounding = RandomRounding::o
 float first(const KernelRun& run) {
   EXPECT_TRUE(run.outcome.findings.empty()) << findings_text(run.outcome);
   return run.values<float>()[0];
+}
+
+TEST(Wgmma, NeedsAFenceAheadOfTheFirstProduct) {
+  const std::string body = "PRODUCT COMMIT WAIT 0; st.global.f32 [%d4], %f1;";
+  const KernelRun run = products(body, RandomRounding::off, "");
+  ASSERT_FALSE(run.outcome.findings.empty());
+  EXPECT_EQ(run.outcome.findings[0].kind, FindingKind::missing_fence);
+  EXPECT_THAT(run.outcome.findings[0].message, HasSubstr("no wgmma.fence"));
+  EXPECT_FALSE(run.outcome.completed);
 }
 
 TEST(Wgmma, GivesItsSumsToTheWaitAndNotBefore) {
