@@ -63,7 +63,7 @@ std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>&
     return finding.text.find("a race between lanes of a warp") != std::string::npos;
   };
   std::vector<FindingRecord> sorted = findings;
-  std::ranges::stable_partition(sorted, std::not_fn(within_warp));
+  std::stable_partition(sorted.begin(), sorted.end(), std::not_fn(within_warp));
   std::set<std::string> kinds;
   std::vector<FindingRecord> first, more;
   for (const FindingRecord& finding : sorted)

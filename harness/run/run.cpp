@@ -236,7 +236,8 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
         jobs.push_back({test_case, target_for(test_case, target), 0});
     }
   }
-  std::ranges::stable_partition(jobs, [](const Job& job) { return !needs_all_threads(job); });
+  std::stable_partition(jobs.begin(), jobs.end(),
+                        [](const Job& job) { return !needs_all_threads(job); });
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].position = static_cast<std::int64_t>(i);
   if (options.shard) {
     std::uint64_t plan_hash = 0;
