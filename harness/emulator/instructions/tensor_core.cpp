@@ -201,6 +201,51 @@ void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
   });
 }
 
+// Whether the access came before what the warp does now. What happened before the CTA began counts
+// as ordered.
+bool comes_before(const Warp& warp, const TensorAccess& access) {
+  const CtaClock& clock = warp.cta().shared().clock();
+  if (access.tick == 0 || (access.cta == clock.cta() && access.warp == warp.index())) return true;
+  return clock.knows(warp.index(), access.cta, access.warp, access.tick);
+}
+
+// What the warp does now.
+TensorAccess access_by(Warp& warp) {
+  SharedMemory& shared = warp.cta().shared();
+  shared.order().note_access(warp.index());
+  return {shared.order().tick(), shared.clock().cta(), warp.index()};
+}
+
+void report_race(Warp& warp, const Inst& inst, int lane, std::string_view what, int column,
+                 const TensorAccess& other, std::string_view did) {
+  warp.report(FindingKind::race, inst, lane, [&] {
+    const bool own = other.cta == warp.cta().shared().clock().cta();
+    return fmt::format(
+        "{} column {} of tensor memory, which warp {}{} has {}, and nothing orders that before: an "
+        "mbarrier that tells of it, and that is waited for here",
+        what, column, other.warp, own ? "" : " of the other CTA of the pair", did);
+  });
+}
+
+// Of warps that reach the same rows, or of a warp and products of another one. A store has to come
+// behind loads, too. Each access is kept for those that follow.
+void order_access(Warp& warp, const Inst& inst, const Piece& piece, bool writes) {
+  Cta& cta = warp.cta();
+  if (!cta.shared().check()) return;
+  const TensorAccess now = access_by(warp);
+  for (int half = 0; half < 2; ++half) {
+    if ((piece.rows() >> 16 * half & 0xffff) == 0) continue;
+    TensorMemory::Accesses& last =
+        cta.tensor_memory().accesses(warp.index() % 4, piece.column, half);
+    if (!comes_before(warp, last.write)) {
+      report_race(warp, inst, 0, writes ? "writes" : "reads", piece.column, last.write, "written");
+    } else if (writes && !comes_before(warp, last.load)) {
+      report_race(warp, inst, 0, "writes", piece.column, last.load, "read");
+    }
+    (writes ? last.write : last.load) = now;
+  }
+}
+
 // Where an access begins.
 struct Place {
   int column, row;  // of the quarter
@@ -300,6 +345,7 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
         return fmt::format("reads column {} of tensor memory, which nothing wrote", piece.column);
       });
     }
+    order_access(warp, inst, piece, false);
     piece.move_back(memory.quarter(quarter, piece.column), reinterpret_cast<u32*>(warp.slot(slot)));
   });
 }
@@ -312,6 +358,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     TensorStore& one = warp.tensor_accesses().stores.emplace_back();
     one.column = piece.column;
     one.rows = piece.rows();
+    order_access(warp, inst, piece, true);
     piece.move(reinterpret_cast<const u32*>(warp.slot(slot)), one.value.lane);
     warp.cta().tensor_memory().stored(warp.index() % 4, one.column) |= one.rows;
   });
@@ -323,6 +370,7 @@ void wait_for_loads(Warp& warp, const Inst& inst, u32 mask) { whole_warp(warp, i
 void wait_for_stores(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   TensorMemory& memory = warp.cta().tensor_memory();
+  const TensorAccess now = access_by(warp);
   const int quarter = warp.index() % 4;
   for (const TensorStore& one : warp.tensor_accesses().stores) {
     for (u32 left = one.rows; left != 0; left &= left - 1) {
@@ -331,6 +379,10 @@ void wait_for_stores(Warp& warp, const Inst& inst, u32 mask) {
     }
     memory.written(quarter, one.column) |= one.rows;
     memory.stored(quarter, one.column) &= ~one.rows;
+    for (int half = 0; half < 2; ++half) {
+      if ((one.rows >> 16 * half & 0xffff) != 0)
+        memory.accesses(quarter, one.column, half).write = now;
+    }
   }
   warp.tensor_accesses().stores.clear();
 }
@@ -454,6 +506,30 @@ void require_stored(Warp& warp, Cta& cta, const Inst& inst, int lane, int column
   }
 }
 
+// What others did with these columns has to come before: writes, and loads where the product
+// writes. `upper` as in TensorProduct; -1: all rows.
+void order_product(Warp& warp, const TensorProduct& op, int column, int columns, bool writes,
+                   int upper) {
+  if (!op.cta->shared().check()) return;
+  const TensorAccess now = access_by(warp);
+  bool told = false;
+  for (int at = column; at < column + columns; ++at) {
+    for (int piece = 0; piece < 8; ++piece) {
+      if (upper >= 0 && piece % 2 != upper / 16) continue;
+      TensorMemory::Accesses& last = op.cta->tensor_memory().accesses(piece / 2, at, piece % 2);
+      const bool written = !comes_before(warp, last.write);
+      const bool read = writes && !comes_before(warp, last.load);
+      if (!told && (written || read)) {
+        told = true;
+        report_race(warp, *op.at, op.lane,
+                    fmt::format("issues a {} that {}", op.what(), writes ? "writes" : "reads"), at,
+                    written ? last.write : last.load, written ? "written" : "read");
+      }
+      if (writes) last.write = now;
+    }
+  }
+}
+
 // The columns of tensor memory that a product uses in its CTA. False after a finding that stops the
 // launch.
 bool check_columns(Warp& warp, const Inst& inst, const TensorProduct& op) {
@@ -472,8 +548,12 @@ bool check_columns(Warp& warp, const Inst& inst, const TensorProduct& op) {
     if (!require_columns(warp, *op.cta, inst, op.lane, range.what, range.column, range.columns))
       return false;
   }
-  for (const Range& range : ranges)
+  for (const Range& range : ranges) {
     require_stored(warp, *op.cta, inst, op.lane, range.column, range.columns);
+    const bool writes = &range == &ranges.front();
+    order_product(warp, op, range.column, range.columns, writes,
+                  writes && op.m == 64 ? op.upper : -1);
+  }
   return true;
 }
 

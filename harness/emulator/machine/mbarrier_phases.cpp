@@ -145,10 +145,10 @@ void perform_loads(Mbarrier& barrier) {
     issuer.tensor_products().wait(commit.end, [](const TensorProduct& one) { perform(one); });
     // Whoever sees the phase end knows that the tiles were read, those of a pair in both CTAs.
     Handover known;
-    for (Cta* const cta : {&issuer, commit.pair ? issuer.peer() : nullptr}) {
-      if (cta == nullptr) continue;
-      cta->shared().order().next_tick();
-      add_own(known, barrier, *cta, *commit.warp);
+    for (Cta* const one : {&issuer, commit.pair ? issuer.peer() : nullptr}) {
+      if (one == nullptr) continue;
+      one->shared().order().next_tick();
+      add_own(known, barrier, *one, *commit.warp);
     }
     if (!take_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1, known)) return;
     settle(barrier);

@@ -13,6 +13,14 @@
 
 namespace plumbline::emulator {
 
+// The last access: tcgen05.ld, or what writes (tcgen05.st, and products and copies when they are
+// issued). Tick 0: there was none.
+struct TensorAccess {
+  std::uint32_t tick = 0;
+  std::uint32_t cta = 0;  // CtaClock::cta()
+  int warp = 0;
+};
+
 class TensorMemory {
  public:
   static constexpr int kRows = 128;  // the manual's lanes
@@ -56,9 +64,19 @@ class TensorMemory {
   // Those that a tcgen05.st has yet to write.
   std::uint32_t& stored(int quarter, int column) { return state(quarter, column).stored; }
 
+  // Of 16 rows: 64 rows of D have half of each quarter.
+  struct Accesses {
+    TensorAccess load, write;
+  };
+
+  Accesses& accesses(int quarter, int column, int half) {
+    return state(quarter, column).halves[static_cast<std::size_t>(half)];
+  }
+
  private:
   struct Quarter {
     std::uint32_t written = 0, stored = 0;
+    std::array<Accesses, 2> halves;
   };
 
   static std::size_t index(int row, int column) {

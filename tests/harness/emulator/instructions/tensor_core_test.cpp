@@ -18,7 +18,9 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using enum FormatId;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr u64 kShared = 1024;             // the address of the first byte
 constexpr int kColumns = 16;              // of D
@@ -593,6 +595,27 @@ TEST(TensorCore, FindsWhatIsMissing) {
   EXPECT_THAT(found("@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], 32; "
                     "ld.shared.u32 %r7, [%r6]; FREE"),
               HasSubstr("race"));
+}
+
+// Thread 0 issues products on columns that all four warps read or write.
+TEST(TensorCore, ProductsComeBehindWhatOtherWarpsDidWithTheirColumns) {
+  EXPECT_EQ(found("ALLOC FILL STORED LOAD READY OUT bar.sync 0; MMA COMMIT WAIT FREE"), "");
+  EXPECT_THAT(found("ALLOC FILL STORED bar.sync 0; LOAD READY OUT MMA COMMIT WAIT FREE"),
+              AllOf(HasSubstr("race: issues a product that writes column 0 of tensor memory, which "
+                              "warp 1 has read, and nothing orders that"),
+                    Not(HasSubstr("warp 0 has"))));
+  EXPECT_THAT(found("ALLOC FILL STORED MMA COMMIT WAIT FREE"), HasSubstr(" has written"));
+  EXPECT_THAT(found("ALLOC FILL STORED COPY_SCALES COMMIT WAIT FREE"), Not(HasSubstr("race")));
+  EXPECT_THAT(
+      found("ALLOC add.u32 %r8, %r8, 16; FILL STORED bar.sync 0; LOAD READY OUT COPY_SCALES FREE"),
+      HasSubstr("issues a copy that writes column 16 of tensor memory, which warp 1 has read"));
+  // A wait of one warp is no wait of others.
+  EXPECT_EQ(
+      found("ALLOC MMA COMMIT @%p1 bra W; bra PAST; WAIT PAST: bar.sync 0; LOAD READY OUT FREE"),
+      "");
+  EXPECT_THAT(
+      found("ALLOC bar.sync 0; MMA COMMIT @%p1 bra W; bra PAST; WAIT PAST: LOAD READY FREE"),
+      HasSubstr("race: "));
 }
 
 TEST(TensorCore, RefusesByNameWhatItLacks) {
