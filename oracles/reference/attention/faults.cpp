@@ -736,14 +736,16 @@ NamedFaults attention_faults(const PreparedAttention& attention, int output, std
       *same = one;
     }
   }
-  // What explains the case as a whole comes first; what explains less of it, or contradicts more of
-  // what is right, fits by chance and is not told.
+  // What explains the case as a whole comes first; what explains less of it by chance is not told.
+  // Of a wrong class, neither is what contradicts more of what is right.
+  const bool of_class = std::isinf(row.far);
   std::ranges::stable_sort(found, [](const Named& a, const Named& b) {
     return std::pair(a.wrong, a.right) > std::pair(b.wrong, b.right);
   });
   for (const Named& one : found) {
     const Named& best = found.front();
-    if (one.wrong == best.wrong && one.right == best.right) named.names.emplace_back(one.words);
+    if (one.wrong == best.wrong && (!of_class || one.right == best.right))
+      named.names.emplace_back(one.words);
   }
   return named;
 }
