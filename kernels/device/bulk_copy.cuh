@@ -39,6 +39,16 @@ __device__ __forceinline__ void load_box(const TensorMap& map, Bits32 shared, Bi
       : "memory");
 }
 
+// Bytes as they lie, a multiple of 16 from a multiple of 16 on.
+__device__ __forceinline__ void load_bytes(Bits32 shared, const void* from, Bits32 bytes,
+                                           Bits32 barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared),
+      "l"(from), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
 // ---- shared to global: in groups, which the thread that asked for them waits for ----------------
 
 __device__ __forceinline__ void store_box(const TensorMap& map, Bits32 shared, int x, int y,

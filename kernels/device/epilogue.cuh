@@ -117,7 +117,8 @@ __device__ __forceinline__ void add_c(Pieces<float, kBands, kGroups>& x, float b
   }
 }
 
-__device__ __forceinline__ void scale(Fragments<float>& x, const Vector& scales,
+template <int kBands, int kGroups>
+__device__ __forceinline__ void scale(Pieces<float, kBands, kGroups>& x, const Vector& scales,
                                       const Place& place) {
   const auto multiply = [](float& value, float factor) { value = __fmul_rn(value, factor); };
   if (scales.kind == kPerRow) {
@@ -184,17 +185,19 @@ __device__ __forceinline__ void store(const Pieces<T, kBands, kGroups>& x, void*
   }
 }
 
-template <typename Out>
-__device__ __forceinline__ void store_if(bool wanted, const Fragments<float>& x, void* matrix,
-                                         long long offset, long long ldd, const Place& place) {
+template <typename Out, int kBands, int kGroups>
+__device__ __forceinline__ void store_if(bool wanted, const Pieces<float, kBands, kGroups>& x,
+                                         void* matrix, long long offset, long long ldd,
+                                         const Place& place) {
   if (wanted) store<Out>(x, static_cast<typename Out::Stored*>(matrix) + offset, ldd, place);
 }
 
 // The same with the format chosen at run time among those listed; `offset` in elements from the
 // start of D.
-template <typename... Outs>
-__device__ __forceinline__ void store_as(int code, const Fragments<float>& x, void* matrix,
-                                         long long offset, long long ldd, const Place& place) {
+template <typename... Outs, int kBands, int kGroups>
+__device__ __forceinline__ void store_as(int code, const Pieces<float, kBands, kGroups>& x,
+                                         void* matrix, long long offset, long long ldd,
+                                         const Place& place) {
   (store_if<Outs>(code == Outs::kCode, x, matrix, offset, ldd, place), ...);
 }
 

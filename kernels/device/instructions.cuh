@@ -8,6 +8,7 @@ namespace device {
 using Bits8 = unsigned char;
 using Bits16 = unsigned short;
 using Bits32 = unsigned int;
+using Bits64 = unsigned long long;
 // Of global memory; wraps without harm where it is never dereferenced.
 using Address = unsigned long long;
 
@@ -41,6 +42,12 @@ __device__ __forceinline__ void ldmatrix(Bits32 (&r)[4], Bits32 shared) {
                  : "r"(shared), "n"(kOffset)
                  : "memory");
   }
+}
+
+__device__ __forceinline__ Bits32 load_shared(Bits32 shared) {
+  Bits32 word;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(shared) : "memory");
+  return word;
 }
 
 __device__ __forceinline__ void store_shared(Bits32 shared, Bits32 word) {

@@ -14,8 +14,6 @@
 
 namespace device {
 
-using Bits64 = unsigned long long;
-
 constexpr int kWarpgroupThreads = 128;
 
 // What a lane holds of the 16 rows of its warp: x[0][j][v] belongs to row lane / 4 + 8 * (v / 2)
@@ -33,15 +31,6 @@ struct WarpgroupPart {
 
   __device__ __forceinline__ int column() const { return lane % 4 * 2; }
 };
-
-// An operand in shared memory: rows of 128 bytes whose chunks of 16 are XOR-swizzled, in groups of
-// 8 rows, `stride` bytes from one group to the next. Rows run along k, and `leading` means nothing;
-// or across k, and `leading` bytes lie between one row of 128 bytes and its continuation.
-__device__ __forceinline__ Bits64 operand_descriptor(Bits32 shared, Bits32 leading, Bits32 stride) {
-  constexpr Bits64 kSwizzle128 = 1;
-  return (shared & 0x3ffff) >> 4 | static_cast<Bits64>(leading >> 4) << 16 |
-         static_cast<Bits64>(stride >> 4) << 32 | kSwizzle128 << 62;
-}
 
 // clang-format off
 #define PLUMBLINE_GROUP(j) "+f"(x[j][0]), "+f"(x[j][1]), "+f"(x[j][2]), "+f"(x[j][3])
@@ -117,19 +106,6 @@ __device__ __forceinline__ void keep_registers() {
 template <int kRegisters>
 __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-
-// True in one lane of a warp, all of which call.
-__device__ __forceinline__ bool is_elected() {
-  Bits32 elected;
-  asm volatile(
-      "{\n"
-      ".reg .pred elected;\n"
-      "elect.sync _|elected, 0xffffffff;\n"
-      "selp.b32 %0, 1, 0, elected;\n"
-      "}"
-      : "=r"(elected));
-  return elected != 0;
 }
 
 }  // namespace device

@@ -35,7 +35,10 @@ TEST(Mutants, NoneIsLost) {
       "T22",  "T23",  "T24",  "T25",  "T26",  "W01",  "W02",  "W03",  "W04",  "W05",  "W06",
       "W07",  "W08",  "W09",  "W10",  "W11",  "W12",  "W13",  "W14",  "W15",  "W16",  "W17",
       "W18",  "W19",  "W20",  "W21",  "W22",  "W23",  "W24",  "W25",  "W26",  "W27",  "W28",
-      "W29",  "W30",  "W31",  "W32",  "W33",  "W34"};
+      "W29",  "W30",  "W31",  "W32",  "W33",  "W34",  "X01",  "X02",  "X03",  "X04",  "X05",
+      "X06",  "X07",  "X08",  "X09",  "X10",  "X11",  "X12",  "X13",  "X14",  "X15",  "X16",
+      "X17",  "X18",  "X20",  "X21",  "X22",  "X23",  "X24",  "X25",  "X26",  "X27",  "X28",
+      "X29",  "X30",  "X31",  "X32",  "X33",  "X34",  "X35",  "X36"};
   std::vector<std::string> names;
   for (const auto& patch : mutant_patches()) names.push_back(patch.stem());
   EXPECT_EQ(names, expected);

@@ -48,8 +48,8 @@ __device__ __forceinline__ void copy_operands(const Ring& ring, TileWalk walk, c
 template <bool kAAlongK, bool kBAlongK>
 __device__ __forceinline__ void multiply(WarpgroupSums& sums, const Ring& ring, RingPosition& at,
                                          int steps) {
-  using A = BulkOperand<2, kAAlongK>;
-  using B = BulkOperand<2, kBAlongK>;
+  using A = BulkOperand<16, kAAlongK>;
+  using B = BulkOperand<16, kBAlongK>;
   const Bits32 box = threadIdx.x / kWarpgroupThreads * kBoxBytes;  // of A
   RingPosition last;
 #pragma unroll 1
@@ -76,11 +76,10 @@ __device__ __forceinline__ void gemm(const TensorMap& map_a, const TensorMap& ma
                                      const TensorMap* map_d, int m, int n, int k, int batch,
                                      int matrices_a, int matrices_b, const Epilogue& epilogue) {
   extern __shared__ __align__(1024) unsigned char shared_memory[];
-  const Ring ring{static_cast<Bits32>(__cvta_generic_to_shared(shared_memory))};
-  ring.init();
+  const Ring ring = hopper_ring(shared_memory);
   TileWalk walk(m, n, batch);
-  const BulkOperand<2, kAAlongK> a{map_a};
-  const BulkOperand<2, kBAlongK> b{map_b};
+  const BulkOperand<16, kAAlongK> a{map_a};
+  const BulkOperand<16, kBAlongK> b{map_b};
   const int steps = static_cast<int>(tiles(k, a.kStageK));
 
   if (threadIdx.x / kWarpgroupThreads == kMultiplying) {

@@ -15,7 +15,7 @@ using namespace device;
 
 constexpr int kBlock = 128;  // of k, and of n in B
 
-using Operand = BulkOperand<1, true>;
+using Operand = BulkOperand<8, true>;
 
 static_assert(Operand::kStageK == kBlock && kTileN == kBlock);
 
@@ -82,8 +82,7 @@ __device__ __forceinline__ void gemm(const TensorMap& map_a, const TensorMap& ma
                                      const float* scale_a, const float* scale_b, void* d, int m,
                                      int n, int k, long long ldd) {
   extern __shared__ __align__(1024) unsigned char shared_memory[];
-  const Ring ring{static_cast<Bits32>(__cvta_generic_to_shared(shared_memory))};
-  ring.init();
+  const Ring ring = hopper_ring(shared_memory);
   TileWalk walk(m, n, 1);
   const int blocks = static_cast<int>(tiles(k, kBlock));
   const int blocks_n = static_cast<int>(tiles(n, kBlock));
