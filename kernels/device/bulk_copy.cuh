@@ -39,6 +39,15 @@ __device__ __forceinline__ void load_box(const TensorMap& map, Bits32 shared, Bi
       : "memory");
 }
 
+__device__ __forceinline__ void load_box(const TensorMap& map, Bits32 shared, Bits32 barrier, int x,
+                                         int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+      : "memory");
+}
+
 // Bytes as they lie, a multiple of 16 from a multiple of 16 on.
 __device__ __forceinline__ void load_bytes(Bits32 shared, const void* from, Bits32 bytes,
                                            Bits32 barrier) {

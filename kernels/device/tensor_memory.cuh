@@ -58,9 +58,11 @@ struct TensorE5m2 {
 constexpr Bits32 kTensorShape = kTensorColumns / 8 << 17;
 
 // What a product computes, in f32. `kAcross`: rows of the tile run across k, not along it.
-template <typename A, typename B, bool kAAcross = false, bool kBAcross = false>
-constexpr Bits32 kProductOf = 1u << 4 | A::kCode << 7 | B::kCode << 10 | Bits32{kAAcross} << 15 |
-                              Bits32{kBAcross} << 16 | kTensorShape | kTensorRows / 16 << 24;
+template <typename A, typename B, bool kAAcross = false, bool kBAcross = false,
+          int kColumns = kTensorColumns>
+constexpr Bits32 kProductOf =
+    1u << 4 | A::kCode << 7 | B::kCode << 10 | Bits32{kAAcross} << 15 | Bits32{kBAcross} << 16 |
+    Bits32{kColumns / 8} << 17 | kTensorRows / 16 << 24;
 
 // NVFP4: e2m1 with a scale of ue4m3 for each 16 of k.
 constexpr Bits32 kNvFp4Product = 1u << 7 | 1u << 10 | kTensorShape | kTensorRows / 128 << 27;
@@ -89,6 +91,19 @@ PLUMBLINE_TENSOR_PRODUCT(multiply_f16, "f16")
 PLUMBLINE_TENSOR_PRODUCT(multiply_f8, "f8f6f4")
 
 #undef PLUMBLINE_TENSOR_PRODUCT
+
+// The same of 16 of k with A in tensor memory: a row in each lane, two neighbors in a column.
+__device__ __forceinline__ void multiply_tensor_a(TensorAddress sums, TensorAddress a, Bits64 b,
+                                                  Bits32 product, bool adds) {
+  asm volatile(
+      "{\n"
+      ".reg .pred adds;\n"
+      "setp.ne.b32 adds, %4, 0;\n"
+      "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, adds;\n"
+      "}" ::"r"(sums),
+      "r"(a), "l"(b), "r"(product), "r"(Bits32{adds})
+      : "memory");
+}
 
 // The same of NVFP4, with the scales of its 64 of k in four columns each.
 __device__ __forceinline__ void multiply_nvfp4(TensorAddress sums, Bits64 a, Bits64 b,
@@ -182,13 +197,64 @@ __device__ __forceinline__ void wait_for_rows(float (&y)[kTensorColumns / 8][4])
 #undef PLUMBLINE_GROUP
 // clang-format on
 
-// By four warps in a row: warp w has rows 32 (w % 4) and on.
+// The first of the lanes that this warp reaches: warp w has 32 (w % 4) and on.
+__device__ __forceinline__ TensorAddress own_lanes(TensorAddress columns) {
+  return columns + (threadIdx.x / 32 % 4 * kRowsOfWarp << 16);
+}
+
+// By four warps in a row.
 __device__ __forceinline__ void load_sums(TensorSums& x, TensorAddress sums) {
-  const TensorAddress own = sums + (threadIdx.x / 32 % 4 * kRowsOfWarp << 16);
+  const TensorAddress own = own_lanes(sums);
   load_rows(x[0], own);
   load_rows(x[1], own + (16u << 16));
   wait_for_rows(x[0]);
   wait_for_rows(x[1]);
+}
+
+// ---- a row for each thread, 32 columns at a time ------------------------------------------------
+
+// clang-format off
+#define PLUMBLINE_EIGHT(mode, y, i) \
+  mode(y[i]), mode(y[i + 1]), mode(y[i + 2]), mode(y[i + 3]), mode(y[i + 4]), mode(y[i + 5]), mode(y[i + 6]), mode(y[i + 7])
+#define PLUMBLINE_32(mode, y) \
+  PLUMBLINE_EIGHT(mode, y, 0), PLUMBLINE_EIGHT(mode, y, 8), PLUMBLINE_EIGHT(mode, y, 16), PLUMBLINE_EIGHT(mode, y, 24)
+
+// Columns of this warp's lanes; to be waited for.
+__device__ __forceinline__ void load_columns(float (&y)[32], TensorAddress from) {
+  asm volatile(
+      "tcgen05.ld.sync.aligned.32x32b.x32.b32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, [%32];"
+      : PLUMBLINE_32("=f", y)
+      : "r"(own_lanes(from))
+      : "memory");
+}
+
+__device__ __forceinline__ void wait_for_columns(float (&y)[32]) {
+  asm volatile("tcgen05.wait::ld.sync.aligned;" : PLUMBLINE_32("+f", y)::"memory");
+}
+
+#define PLUMBLINE_STORE_COLUMNS(Type, mode)                                                            \
+  __device__ __forceinline__ void store_columns(TensorAddress to, const Type (&y)[32]) {               \
+    asm volatile(                                                                                      \
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], "                                               \
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31};"             \
+        ::PLUMBLINE_32(mode, y), "r"(own_lanes(to))                                                    \
+        : "memory");                                                                                   \
+  }
+
+PLUMBLINE_STORE_COLUMNS(float, "f")
+PLUMBLINE_STORE_COLUMNS(Bits32, "r")
+
+#undef PLUMBLINE_STORE_COLUMNS
+#undef PLUMBLINE_32
+#undef PLUMBLINE_EIGHT
+// clang-format on
+
+// Before others are told of what this warp has stored.
+__device__ __forceinline__ void wait_for_stored_columns() {
+  asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
 }  // namespace device

@@ -16,7 +16,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
+constexpr std::array<std::string_view, 4> kUnits = {"mma.sync", "wgmma", "tcgen05", "fma.f32"};
 constexpr std::array<std::string_view, 4> kFactorFormats = {"bf16", "f16", "e4m3", "e5m2"};
 constexpr std::array<std::string_view, 2> kLogits = {"natural", "natural difference"};
 constexpr std::array<std::string_view, 2> kJoins = {"ordered", "f32 atomic"};

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 2> kSharing = {"own", "shared"};
 constexpr std::array<std::string_view, 3> kLses = {"natural", "base_2", "none"};
 constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f16", "f32"};
 
-constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
+constexpr std::array<std::string_view, 4> kUnits = {"mma.sync", "wgmma", "tcgen05", "fma.f32"};
 constexpr std::array<std::string_view, 2> kScoreUnits = {"unit", "int32"};
 constexpr std::array<std::string_view, 4> kProbabilities = {"bf16", "f16", "e4m3", "f32"};
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};

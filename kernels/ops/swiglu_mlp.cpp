@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
 constexpr std::array<std::string_view, 2> kWeights = {"nk", "kn"};
-constexpr std::array<std::string_view, 3> kUnits = {"mma.sync", "wgmma", "fma.f32"};
+constexpr std::array<std::string_view, 4> kUnits = {"mma.sync", "wgmma", "tcgen05", "fma.f32"};
 constexpr std::array<std::string_view, 2> kSiluForms = {"g / (1 + e)", "g * (1 / (1 + e))"};
 
 constexpr auto kInteger = FieldKind::integer;

@@ -525,7 +525,7 @@ void order_product(Warp& warp, const TensorProduct& op, int column, int columns,
                     fmt::format("issues a {} that {}", op.what(), writes ? "writes" : "reads"), at,
                     written ? last.write : last.load, written ? "written" : "read");
       }
-      if (writes) last.write = now;
+      (writes ? last.write : last.load) = now;
     }
   }
 }

@@ -13,8 +13,8 @@
 
 namespace plumbline::emulator {
 
-// The last access: tcgen05.ld, or what writes (tcgen05.st, and products and copies when they are
-// issued). Tick 0: there was none.
+// The last access: by tcgen05.ld or tcgen05.st, or by a product or copy when it is issued. Tick 0:
+// there was none.
 struct TensorAccess {
   std::uint32_t tick = 0;
   std::uint32_t cta = 0;  // CtaClock::cta()

@@ -202,7 +202,8 @@ std::optional<SharedProblem> SharedMemory::state_problem(const Accessor* who, st
   for (int i = 0; i < bytes; ++i) {
     const std::uint64_t address = offset + static_cast<std::uint64_t>(i);
     const std::uint8_t state = state_[index(address)];
-    if (state == kWritten || (used >> i & 1) == 0) continue;
+    const bool is_used = i >= 32 || (used >> i & 1) != 0;
+    if (state == kWritten || !is_used) continue;
     if (state == kUnwritten) {
       return SharedProblem{
           FindingKind::read_of_unwritten,
