@@ -323,6 +323,26 @@ float f32_sum(const Vectors& vectors, std::int64_t block) {
   return sum;
 }
 
+// The sum of a kernel that multiplies integers as they are stored and takes the zero points' part of
+// the sum out in f32.
+float sum_with_zeros_in_f32(const PreparedGemm& gemm, const Vectors& vectors) {
+  const std::int64_t zero_a = gemm.problem.zero_a, zero_b = gemm.problem.zero_b;
+  std::int64_t products = 0, row_sum = 0, column_sum = 0;
+  for (std::int64_t p = 0; p < vectors.k(); ++p) {
+    const auto at = static_cast<std::size_t>(p);
+    const std::int64_t a = static_cast<std::int64_t>(vectors.row[at]) + zero_a;
+    const std::int64_t b = static_cast<std::int64_t>(vectors.column[at]) + zero_b;
+    products += a * b;
+    row_sum += a;
+    column_sum += b;
+  }
+  const auto in_f32 = [](std::int64_t x) { return static_cast<float>(wrapped_to_int32(x)); };
+  float sum = in_f32(products);
+  sum -= in_f32(zero_a * column_sum);
+  sum -= in_f32(zero_b * row_sum);
+  return sum + in_f32(vectors.k() * zero_a * zero_b);
+}
+
 // Numbers of a format from that of `low` to that of `high`, if they are few.
 std::vector<float> numbers_between(const Format& to, float low, float high) {
   constexpr std::size_t kMost = 32;
@@ -461,8 +481,9 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
       return ElementRule(epilogue, gemm.grid, operands).judge({}, classes, got).inside;
     });
   }
-  if (fault.f32_block > 0) {
-    const float sum = f32_sum(vectors, fault.f32_block);
+  if (fault.f32_block > 0 || fault.zeros_in_f32) {
+    const float sum = fault.zeros_in_f32 ? sum_with_zeros_in_f32(gemm, vectors)
+                                         : f32_sum(vectors, fault.f32_block);
     return with_either([&](const EpilogueOperands& operands) {
       if (gemm.problem.output != FormatId::s32)
         return ElementRule(epilogue, gemm.grid, operands).judge_value(sum, got).inside;

@@ -298,6 +298,10 @@ std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm) {
     return g.problem.zero_b * sum_of(g.row(at), g.problem.k);
   };
   const auto product = [](const PreparedGemm& g) { return g.problem.zero_a * g.problem.zero_b; };
+  if ((problem.zero_a != 0 || problem.zero_b != 0) && problem.output != FormatId::s32) {
+    faults.push_back(fault(gemm, "zero points were taken out of the sum in f32"));
+    faults.back().zeros_in_f32 = true;
+  }
   if (problem.zero_a != 0) adding("zero_a was not subtracted", missing_a);
   if (problem.zero_b != 0) adding("zero_b was not subtracted", missing_b);
   if (problem.zero_a == 0 || problem.zero_b == 0) return faults;

@@ -125,6 +125,15 @@ TEST(GemmNamesFaults, BlockScalesReadTransposed) {
             "rows of scale_a were taken to have 4 entries, the whole blocks of k alone");
 }
 
+// Sums beyond 2^24.
+void large_integers(Gemm& gemm) {
+  Random random(5);
+  for (Tensor* tensor : {&gemm.a, &gemm.b}) {
+    for (std::int64_t p = 0; p < tensor->layout.count(); ++p)
+      tensor->set_bits(p, 0x50 + random.below(0x30));
+  }
+}
+
 TEST(GemmNamesFaults, IntegersCarriedInF32) {
   Contract contract;
   contract.unit = Unit::int32;
@@ -132,18 +141,11 @@ TEST(GemmNamesFaults, IntegersCarriedInF32) {
   GemmSetup setup = square(6, 3000);
   setup.a = setup.b = s8;
   setup.output = s32;
-  const auto large = [](Gemm& gemm) {
-    Random random(5);
-    for (Tensor* tensor : {&gemm.a, &gemm.b}) {
-      for (std::int64_t p = 0; p < tensor->layout.count(); ++p)
-        tensor->set_bits(p, 0x50 + random.below(0x30));
-    }
-  };
   Kernel faulty = kernel(promised);
   faulty.integer_sum = [](const Gemm&, std::int64_t sum, std::int64_t, std::int64_t) {
     return static_cast<std::int64_t>(static_cast<float>(sum));
   };
-  EXPECT_EQ(told(faulty, setup, large),
+  EXPECT_EQ(told(faulty, setup, large_integers),
             "the integer sum went through f32, which rounds beyond 2^24");
   faulty.integer_sum = [](const Gemm& g, std::int64_t, std::int64_t i, std::int64_t j) {
     float sum = 0;
@@ -151,7 +153,35 @@ TEST(GemmNamesFaults, IntegersCarriedInF32) {
     for (std::size_t p = 0; p < row.size(); ++p) sum += row[p] * column[p];
     return static_cast<std::int64_t>(sum);
   };
-  EXPECT_EQ(told(faulty, setup, large), "the integer sum was carried in f32");
+  EXPECT_EQ(told(faulty, setup, large_integers), "the integer sum was carried in f32");
+}
+
+TEST(GemmNamesFaults, ZeroPointsTakenOutInF32) {
+  Contract contract;
+  contract.unit = Unit::int32;
+  const NamedContract promised{"int8", contract, 80, u8, s8};
+  GemmSetup setup = square(6, 4100);
+  setup.a = u8;
+  setup.b = s8;
+  setup.output = f32;
+  setup.zero_a = 255;
+  setup.zero_b = -7;
+  Kernel faulty = kernel(promised);
+  faulty.integer_sum = [](const Gemm& g, std::int64_t, std::int64_t i, std::int64_t j) {
+    std::int64_t sum = 0, of_row = 0, of_column = 0;
+    const std::vector<float> row = g.row(0, i), column = g.column(0, j);
+    for (std::size_t p = 0; p < row.size(); ++p) {
+      sum += static_cast<std::int64_t>(row[p]) * static_cast<std::int64_t>(column[p]);
+      of_row += static_cast<std::int64_t>(row[p]);
+      of_column += static_cast<std::int64_t>(column[p]);
+    }
+    float x = static_cast<float>(sum);
+    x -= static_cast<float>(255 * of_column);
+    x -= static_cast<float>(-7 * of_row);
+    x += static_cast<float>(std::int64_t{4100} * 255 * -7);
+    return static_cast<std::int64_t>(x);
+  };
+  EXPECT_EQ(told(faulty, setup, large_integers), "zero points were taken out of the sum in f32");
 }
 
 TEST(GemmNamesFaults, TwoAccumulatorsJoined) {
