@@ -29,6 +29,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kAlike =
     {"tanh", "erf"},
 }};
 
+// What values may be rounded to on their way.
+constexpr std::array<std::string_view, 2> kNarrow = {"bf16", "f16"};
+
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kComparisons = {{
     {"<", "<="},
     {">", ">="},
@@ -55,6 +58,12 @@ class Editor {
     }
     out.push_back({"the reciprocal", joined(Kind::divide, number(1, *value), value)});
     out.push_back({"the other sign", negated(value)});
+    out.push_back({"twice as much", joined(Kind::multiply, number(2, *value), value)});
+    out.push_back({"half as much", joined(Kind::divide, value, number(2, *value))});
+    for (const std::string_view format : kNarrow) {
+      if (value->kind != Kind::call || value->name != format)
+        out.push_back({fmt::format("rounded to {}", format), called(format, value)});
+    }
     return out;
   }
 
@@ -63,6 +72,10 @@ class Editor {
   std::vector<Variant> variants(const NodePtr& node) const {
     std::vector<Variant> out = own(*node);
     for (std::size_t i = 0; i < node->children.size(); ++i) {
+      // A number in a subscript is no constant of the computation.
+      const bool is_place =
+          node->kind == Kind::reference && node->children[i]->kind == Kind::number;
+      if (is_place) continue;
       for (Variant& one : variants(node->children[i])) {
         auto copy = std::make_shared<Node>(*node);
         copy->children[i] = std::move(one.node);
@@ -130,6 +143,16 @@ class Editor {
     return out;
   }
 
+  static NodePtr called(std::string_view function, const NodePtr& argument) {
+    auto out = std::make_shared<Node>();
+    out->kind = Kind::call;
+    out->name = function;
+    out->place = argument->place;
+    out->depth = 1 + argument->depth;
+    out->children = {argument};
+    return out;
+  }
+
   static NodePtr negated(const NodePtr& a) {
     auto out = std::make_shared<Node>();
     out->kind = Kind::negate;
@@ -172,6 +195,9 @@ class Editor {
         break;
       case Kind::negate:
         add("without the sign of -" + text(0), child(0));
+        break;
+      case Kind::number:
+        constants(node, add);
         break;
       case Kind::call:
         calls(node, add);
@@ -224,6 +250,14 @@ class Editor {
     }
   }
 
+  template <typename Add>
+  static void constants(const Node& node, const Add& add) {
+    const NodePtr right = std::make_shared<Node>(node);
+    for (const NodePtr& wrong : {joined(Kind::multiply, number(2, node), right),
+                                 joined(Kind::divide, right, number(2, node)), negated(right)})
+      add(fmt::format("with {} for {}", text_of(*wrong), text_of(node)), wrong);
+  }
+
   // f(a + b) as f(a) + b; of rsqrt also as 1 / (sqrt(a) + b).
   template <typename Add>
   static void after(const Node& node, const Add& add) {
@@ -248,6 +282,9 @@ class Editor {
 
   template <typename Add>
   void reductions(const Node& node, const Add& add) const {
+    for (const std::string_view format : kNarrow)
+      add(fmt::format("with {} rounded to {}", text_of(node), format),
+          called(format, std::make_shared<Node>(node)));
     if (node.name == "max" || node.name == "min") {
       const std::string_view other = node.name == "max" ? "min" : "max";
       add(fmt::format("with {} for {}", other, node.name), renamed(node, other));

@@ -76,7 +76,7 @@ struct GemmFault {
   // Unit::int32: products that are added exactly before their sum joins one in f32; 0: there is
   // none.
   std::int64_t f32_block = 0;
-  bool zeros_in_f32 = false;  // Unit::int32: zero points are taken out of the sum in f32
+  bool zeros_in_f32 = false;       // Unit::int32: zero points are taken out of the sum in f32
   std::optional<FormatId> sum_in;  // the accumulator is rounded to this before the epilogue
   std::function<double(double)> activation;  // a function in place of the contract's
   bool zeros_skipped = false;                // products with 0, whatever the other factor is
@@ -97,8 +97,8 @@ struct GemmFault {
   bool keeps_products() const {
     return skipped.empty() && repeated.empty() && bf16_parts == 0 && !scale_a.any() &&
            !scale_b.any() && !a_read_as && !b_read_as && !a_offset && !b_offset && !a_change &&
-           !b_change && !added && !clamped && f32_block == 0 && !zeros_in_f32 && !sum_in && !activation &&
-           !no_promotion && sum_bits == 0 && !scales_in_turn;
+           !b_change && !added && !clamped && f32_block == 0 && !zeros_in_f32 && !sum_in &&
+           !activation && !no_promotion && sum_bits == 0 && !scales_in_turn;
   }
 
   explicit GemmFault(const PreparedGemm& gemm)
