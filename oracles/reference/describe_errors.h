@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// "0.5", "-inf", "NaN" (whose sign says nothing); digits: significant ones, 0 for as many as tell it
+// "0.5", "-inf", "NaN" (whose sign says nothing). `digits`: significant ones; 0: as many as tell it
 // from other doubles.
 std::string number_text(double x, int digits = 0);
 

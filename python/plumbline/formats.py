@@ -76,6 +76,8 @@ def text_of_bits(name: str, bits: int) -> str:
     value = value_of_bits(name, bits)
     if isinstance(value, int):
         return str(value)
+    if math.isnan(value):
+        return "NaN"
     if math.isfinite(value) and name != "f64":
         for digits in range(1, 18):
             text = f"{value:.{digits}g}"

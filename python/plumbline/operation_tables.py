@@ -74,7 +74,7 @@ OPERATIONS: dict[str, Operation] = {
             'lse': Field('word', ('natural', 'base_2', 'none'), 'natural', "LSE as an output: the natural logarithm of each row's sum of exponentials, its logarithm in base 2, or none"),
         },
         terms={
-            'unit': Term(('mma.sync', 'wgmma', 'fma.f32'), None, 'what adds products, as for GEMM'),
+            'unit': Term(('mma.sync', 'wgmma', 'tcgen05', 'fma.f32'), None, 'what adds products, as for GEMM'),
             'scores': Term(('unit', 'int32'), 'unit', 'what adds the products of Q and K: the same, or int32, which is exact for 8-bit integers'),
             'tile': Term((), None, 'keys per step of the online softmax'),
             'p': Term(('bf16', 'f16', 'e4m3', 'f32'), None, 'format of the probabilities that meet V; f32: they are not rounded, as in kernels on CUDA cores'),
@@ -131,7 +131,7 @@ OPERATIONS: dict[str, Operation] = {
             'out': Field('word', ('bf16', 'f16', 'f32'), 'bf16', 'format of the outputs'),
         },
         terms={
-            'unit': Term(('mma.sync', 'wgmma', 'fma.f32'), None, 'what adds products, as for GEMM'),
+            'unit': Term(('mma.sync', 'wgmma', 'tcgen05', 'fma.f32'), None, 'what adds products, as for GEMM'),
             'p': Term(('bf16', 'f16', 'e4m3', 'e5m2'), None, 'format of the probabilities that meet dO'),
             'ds': Term(('bf16', 'f16', 'e4m3', 'e5m2'), None, 'format of the score gradients that meet Q and K'),
             'p_shift': Term((), '0', 'probabilities are multiplied by 2 to this power before they are rounded'),
@@ -426,7 +426,7 @@ OPERATIONS: dict[str, Operation] = {
             'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of y'),
         },
         terms={
-            'unit': Term(('mma.sync', 'wgmma', 'fma.f32'), None, 'what adds products, as for GEMM'),
+            'unit': Term(('mma.sync', 'wgmma', 'tcgen05', 'fma.f32'), None, 'what adds products, as for GEMM'),
             'silu': Term(('g / (1 + e)', 'g * (1 / (1 + e))'), None, 'how silu(g) comes from e = ex2(fl(-g fl(log2 e))), each operation rounded to f32'),
         },
         tensors={

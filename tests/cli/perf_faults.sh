@@ -42,7 +42,7 @@ never_told softmax "$rows" uncoalesced 'narrow: ld' 'repeated loads' 'idle barri
 
 # Missing swizzle.
 faulty across gemm_bf16 device/tile.cuh 's/\(chunk \^ \(row & 7\)\)/(chunk)/'
-told across "$gemm" "bank conflicts: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 at instructions.cuh:36 (inlined at fragment_reader.cuh:40) has 8.0-way bank conflicts"
+told across "$gemm" "bank conflicts: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 at instructions.cuh:37 (inlined at fragment_reader.cuh:40) has 8.0-way bank conflicts"
 faulty along gemm_bf16 device/tile.cuh 's/\(chunk \^ \(\(row >> 1\) & 3\)\)/(chunk)/'
 told along "$gemm" "(inlined at fragment_reader.cuh:38) has 4.0-way bank conflicts: 16.0 wavefronts per request where 4.0 would do"
 # Double barrier.
@@ -50,10 +50,10 @@ faulty barrier gemm_bf16 device/main_loop.cuh '/cp_async_wait<kStages - 2>/,/__s
 told barrier "$gemm" "idle barrier: bar.sync at main_loop.cuh:69 (inlined at gemm_bf16.cu:31) orders nothing"
 # Serialized pipeline.
 faulty serial gemm_bf16 device/main_loop.cuh 's/^    multiply_half<0>/    cp_async_wait<0>();\n    __syncthreads();\n    multiply_half<0>/'
-told serial "$gemm" "serialized copies: cp.async.wait_group at instructions.cuh:28 (inlined at main_loop.cuh:76)"
+told serial "$gemm" "serialized copies: cp.async.wait_group at instructions.cuh:29 (inlined at main_loop.cuh:76)"
 # Uncoalesced epilogue: a value at a time.
 faulty epilogue gemm_bf16 device/epilogue.cuh 's/if \(pairs && left >= 2\)/if (false)/'
-told epilogue "$gemm" "uncoalesced: st.global.u16 at output_formats.cuh:34 (inlined at epilogue.cuh:180) touches 8.0 sectors per request where 2.0 would hold the bytes"
+told epilogue "$gemm" "uncoalesced: st.global.u16 at output_formats.cuh:34 (inlined at epilogue.cuh:181) touches 8.0 sectors per request where 2.0 would hold the bytes"
 # Launch bounds that ask for too many blocks: spills.
 faulty bounds gemm_bf16 KERNEL/gemm_bf16.cu 's/__launch_bounds__\(kThreads\)/__launch_bounds__(kThreads, 3)/'
 told bounds "$gemm" "spills: gemm_bf16_nn_bf16 spills registers"

@@ -91,7 +91,7 @@ check "a flag" completes "--failed --fail-fast" verify --fa
 check "values of a flag" completes "emulator" verify --on em
 check "values a verb has" completes "human line" report --format ""
 check "profiles behind others" completes "quick" verify gemm_bf16 --profile q
-check "kernels" completes "gemm_nvfp4" verify gemm_nv
+check "kernels" completes "gemm_nvfp4 gemm_nvfp4_tcgen05" verify gemm_nv
 check "shells" completes "zsh" completion z
 check "what there is" completes "classes" list cl
 mkdir -p dumps && touch dumps/a.safetensors

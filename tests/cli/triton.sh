@@ -34,7 +34,7 @@ fault() {
   cmp -s "$1/$1.ptx" "$source/tests/triton/$2.ptx" && { echo "FAILED: $1 changes nothing"; failed=$((failed + 1)); }
 }
 fault no_wait matmul_bf16_sm_90 '/wgmma.wait_group/d'
-expect 1 "got nan" verify --kernel no_wait/no_wait.toml $quick --only 'class=normal k<=64'
+expect 1 "got NaN" verify --kernel no_wait/no_wait.toml $quick --only 'class=normal k<=64'
 fault late_wait matmul_bf16_sm_90 's/wgmma.wait_group.sync.aligned 0/wgmma.wait_group.sync.aligned 1/'
 expect 1 "0 passed, 1 failed" verify --kernel late_wait/late_wait.toml $quick --only 'class=normal k<=200'
 # The barrier before wgmma. (The first one only keeps a warp from a tile that a product it has waited for has read: a wait for wgmma does that.)

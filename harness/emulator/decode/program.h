@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,8 @@ struct alignas(64) MmaOperation {
   struct Scale {
     Slot slot = kSinkSlot;
     int byte = 0, thread = 0;
+    std::optional<std::array<Slot, 2>> ids{};  // registers with both
+    int bytes = 1, threads = 4;                // taken together; there are so many
   };
 
   std::array<Scale, 2> scales{};

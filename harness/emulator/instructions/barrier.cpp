@@ -193,6 +193,8 @@ void decode_fence(Decoder& decoder, const Instruction& instruction, Modifiers& m
     return;
   }
   modifiers.take_one_of("sc", "acq_rel", "acquire", "release");
+  // Less than the whole fence, which it is taken for.
+  modifiers.take_one_of("sync_restrict::shared::cta", "sync_restrict::shared::cluster");
   const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys", "gl");
   out.execute = scope == 0 ? no_fence : fence;
 }

@@ -194,6 +194,42 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
   if (result == copies[0]) distribute(warp, op, mask, copies[0]);
 }
 
+bool selector_exists(u32 byte, u32 thread, int bytes, int threads) {
+  return byte % static_cast<u32>(bytes) == 0 && byte < 4 && thread < static_cast<u32>(threads);
+}
+
+std::string no_selector(u32 byte, u32 thread, int bytes) {
+  return fmt::format("there is no byte {} of thread {} with {} scales", byte, thread, bytes);
+}
+
+// False after a finding.
+bool take_scale(Warp& warp, const Inst& inst, u32 mask, const MmaOperation::Scale& of,
+                MmaScales::Operand& out) {
+  out = {reinterpret_cast<const LaneRegister*>(warp.slot(of.slot)), of.byte, of.thread};
+  if (!of.ids) return true;
+  const int first = std::countr_zero(mask);
+  std::array<u32, 2> ids{};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto values = lanes<u32>(warp, (*of.ids)[i]);
+    ids[i] = values[first] & 0xffff;
+    for (u32 left = mask; left != 0; left &= left - 1) {
+      const int lane = std::countr_zero(left);
+      if ((values[lane] & 0xffff) == ids[i]) continue;
+      warp.fail(FindingKind::bad_operand, inst, lane,
+                [] { return "its {byte-id, thread-id} differ between the lanes of a warp"; });
+      return false;
+    }
+  }
+  if (!selector_exists(ids[0], ids[1], of.bytes, of.threads)) {
+    warp.fail(FindingKind::bad_operand, inst, first,
+              [&] { return no_selector(ids[0], ids[1], of.bytes); });
+    return false;
+  }
+  out.byte = static_cast<int>(ids[0]);
+  out.thread = static_cast<int>(ids[1]);
+  return true;
+}
+
 // The same with block scales, or with roundings that are moved at random.
 enum class Noise : std::uint8_t { none, biased, centered };
 
@@ -208,11 +244,10 @@ void multiply_otherwise(Warp& warp, const Inst& inst, u32 mask) {
   if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
   const MmaKind& kind = op.plan->kind();
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
-  const auto scale = [&](const MmaOperation::Scale& of) {
-    return MmaScales::Operand{reinterpret_cast<const LaneRegister*>(warp.slot(of.slot)), of.byte,
-                              of.thread};
-  };
-  const MmaScales all{scale(op.scales[0]), scale(op.scales[1])};
+  MmaScales all;
+  if (!take_scale(warp, inst, mask, op.scales[0], all.a) ||
+      !take_scale(warp, inst, mask, op.scales[1], all.b))
+    return;
   const MmaScales* const scales = kind.scale.block != 0 ? &all : nullptr;
   const LaneRegister *const a = collect(warp, op, 1, copies[1]),
                             *const b = collect(warp, op, 2, copies[2]),
@@ -283,23 +318,24 @@ bool take_fragments(Decoder& decoder, const Instruction& instruction, const MmaK
   return true;
 }
 
-// {byte-id, thread-id}, written in the instruction. `bytes`: of the word that are taken together.
+// {byte-id, thread-id}, numbers or registers. `bytes`: of the word that are taken together. The word
+// may stand in braces of its own.
 void take_scale_selector(Decoder& decoder, const Operand& word, const Operand& selector, int bytes,
                          int threads, MmaOperation::Scale& out) {
-  const std::span<const Operand> ids = decoder.elements(selector);
-  if (ids.size() != 2 || ids[0].kind != OperandKind::immediate ||
-      ids[1].kind != OperandKind::immediate) {
-    decoder.refuse("its {byte-id, thread-id} are not two constants");
+  const std::span<const Operand> ids = decoder.elements(selector), words = decoder.elements(word);
+  if (ids.size() != 2 || words.size() != 1)
+    return decoder.refuse("its scales are not a register and {byte-id, thread-id}");
+  out.slot = decoder.source(words[0], 32);
+  out.bytes = bytes;
+  out.threads = threads;
+  if (ids[0].kind != OperandKind::immediate || ids[1].kind != OperandKind::immediate) {
+    out.ids = {decoder.source(ids[0], 16), decoder.source(ids[1], 16)};
     return;
   }
-  out.slot = decoder.source(word, 32);
-  const std::uint64_t byte = ids[0].value, thread = ids[1].value;
-  if (byte % static_cast<std::uint64_t>(bytes) != 0 || byte >= 4 ||
-      thread >= static_cast<std::uint64_t>(threads)) {
-    decoder.refuse(
-        fmt::format("there is no byte {} of thread {} with {} scales", byte, thread, bytes));
-    return;
-  }
+  const auto byte = static_cast<std::uint32_t>(ids[0].value),
+             thread = static_cast<std::uint32_t>(ids[1].value);
+  if (!selector_exists(byte, thread, bytes, threads))
+    return decoder.refuse(no_selector(byte, thread, bytes));
   out.byte = static_cast<int>(byte);
   out.thread = static_cast<int>(thread);
 }

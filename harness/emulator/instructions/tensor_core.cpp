@@ -391,23 +391,27 @@ void nothing(Warp&, const Inst&, u32) {}
 
 // --- mma and commit ---
 
+// Operands of 8 bits and less, as an instruction descriptor numbers them; f32 for what is none.
+constexpr std::array<FormatId, 6> kNarrow = {FormatId::e4m3, FormatId::e5m2, FormatId::f32,
+                                             FormatId::e2m3, FormatId::e3m2, FormatId::e2m1};
+
 // The types that an instruction descriptor names; nothing where they are not emulated.
 std::optional<MmaKind> kind_of(int sm, ProductKind kind, u32 descriptor) {
   const u32 d = descriptor >> 4 & 3, a = descriptor >> 7 & 7, b = descriptor >> 10 & 7;
   const FormatId sums = d == 0 ? FormatId::f16 : d == 1 ? FormatId::f32 : FormatId::s32;
   if (d == 3 || (sums == FormatId::s32) != (kind == ProductKind::i8)) return std::nullopt;
   MmaKind out{{16, 8, 32}, FormatId::f16, FormatId::f16, sums};
-  const auto take = [&](std::initializer_list<FormatId> formats) {
+  const auto take = [&](std::span<const FormatId> formats) {
     if (a >= formats.size() || b >= formats.size()) return false;
-    out.a = formats.begin()[a];
-    out.b = formats.begin()[b];
+    out.a = formats[a];
+    out.b = formats[b];
     return true;
   };
   bool known = false;
   switch (kind) {
     case ProductKind::f16:
       out.shape.k = 16;
-      known = take({FormatId::f16, FormatId::bf16});
+      known = take(std::array{FormatId::f16, FormatId::bf16});
       break;
     case ProductKind::tf32:
       out.shape.k = 8;
@@ -415,10 +419,10 @@ std::optional<MmaKind> kind_of(int sm, ProductKind kind, u32 descriptor) {
       known = a == 2 && b == 2;
       break;
     case ProductKind::f8f6f4:
-      known = take({FormatId::e4m3, FormatId::e5m2});
+      known = take(kNarrow);
       break;
     case ProductKind::i8:
-      known = take({FormatId::u8, FormatId::s8});
+      known = take(std::array{FormatId::u8, FormatId::s8});
       out.saturate = (descriptor >> 3 & 1) != 0;
       break;
     default:
@@ -438,9 +442,10 @@ std::optional<MmaKind> scaled_kind_of(int sm, ProductKind kind, int scales, u32 
   const bool powers = (descriptor >> 23 & 1) != 0, bytes = kind == ProductKind::mxf8f6f4;
   MmaKind out{{16, 8, bytes ? 32 : 64}, FormatId::e2m1, FormatId::e2m1, FormatId::f32};
   if (bytes) {
-    if (a > 1 || b > 1) return std::nullopt;  // FP4 and FP6 among bytes are padded otherwise
-    out.a = a == 0 ? FormatId::e4m3 : FormatId::e5m2;
-    out.b = b == 0 ? FormatId::e4m3 : FormatId::e5m2;
+    if (a >= kNarrow.size() || b >= kNarrow.size()) return std::nullopt;
+    out.a = kNarrow[a];
+    out.b = kNarrow[b];
+    if (out.a == FormatId::f32 || out.b == FormatId::f32) return std::nullopt;
   } else if (a != 1 || b != 1) {
     return std::nullopt;
   }
@@ -649,15 +654,22 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   }
   op.a_by_columns = (descriptor >> 15 & 1) != 0;
   op.b_by_rows = (descriptor >> 16 & 1) != 0;
-  const bool only_along_k = kind == ProductKind::tf32 || types->shape.k == 64;
-  if (only_along_k && (op.a_by_columns || op.b_by_rows))
-    return fail(warp, inst, lane, "tiles of tf32 or FP4 along m or n are not emulated");
-  const u32 signs = types->shape.k == 8    ? 0x80000000u
-                    : types->shape.k == 16 ? 0x80008000u
-                    : types->shape.k == 32 ? 0x80808080u
-                                           : 0x88888888u;
-  op.flip_a = (descriptor >> 13 & 1) != 0 ? signs : 0;
-  op.flip_b = (descriptor >> 14 & 1) != 0 ? signs : 0;
+  const auto only_along_k = [&](FormatId id) {
+    return kind == ProductKind::tf32 || types->shape.k == 64 || narrow_bits(id) < 8;
+  };
+  if ((op.a_by_columns && only_along_k(types->a)) || (op.b_by_rows && only_along_k(types->b)))
+    return fail(warp, inst, lane, "tiles of tf32, FP6 or FP4 along m or n are not emulated");
+  if (op.a_in_tensor_memory && types->shape.k == 32 && narrow_bits(types->a) < 8)
+    return fail(warp, inst, lane, "A of FP6 or FP4 in tensor memory is not emulated");
+  const auto signs = [&](FormatId id) {
+    return types->shape.k == 8    ? 0x80000000u
+           : types->shape.k == 16 ? 0x80008000u
+           : types->shape.k == 64 ? 0x88888888u
+           : narrow_bits(id) < 8  ? 0x20202020u
+                                  : 0x80808080u;
+  };
+  op.flip_a = (descriptor >> 13 & 1) != 0 ? signs(types->a) : 0;
+  op.flip_b = (descriptor >> 14 & 1) != 0 ? signs(types->b) : 0;
   if (warp.counts_traffic())
     count_products(warp, inst, static_cast<u64>(rows * op.n * types->shape.k));
   add_products(warp, inst, op);

@@ -40,8 +40,9 @@ std::byte* row_of(Fragments& to, int row, int half) {
 }
 
 // 16 bytes of a CTA's shared memory, read by the asynchronous proxy for the thread that issued the
-// product. Null after a finding that stops the launch.
-const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address) {
+// product; what lies behind the first `used` of them is padding, whatever it holds. Null after a
+// finding that stops the launch.
+const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address, int used = kChunk) {
   Warp& warp = *op.warp;
   SharedMemory& shared = from.shared();
   if (!shared.holds(address, kChunk)) {
@@ -52,30 +53,60 @@ const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address) {
     Accessor who = accessor(warp, shared);
     who.lane = op.lane;
     who.inst = op.at;
-    if (!(who.from == nullptr && ShadowRow<kChunk>(shared.view(who), address).read(op.lane)) &&
-        !shared.read_known(who, address, kChunk)) {
-      const auto problem = shared.explain_read(who, address, kChunk);
+    const bool is_fine = used == static_cast<int>(kChunk) && who.from == nullptr &&
+                         ShadowRow<kChunk>(shared.view(who), address).read(op.lane);
+    if (!is_fine && !shared.read_known(who, address, used)) {
+      const auto problem = shared.explain_read(who, address, used);
       if (problem) shared_problem(warp, *op.at, op.lane, *problem);
     }
-    const auto unfenced = shared.fence_problem(address, kChunk);
+    const auto unfenced = shared.fence_problem(address, used);
     if (unfenced) shared_problem(warp, *op.at, op.lane, *unfenced);
   }
   return shared.data(address);
 }
 
+// Sixteen elements of FP4 or FP6 among operands of 8 bits: they lie packed at the beginning of 16
+// bytes (CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B), and registers of fragments have
+// each in a byte, FP4 in bits 2 to 5.
+void unpack(const std::byte* packed, int bits, std::byte* to) {
+  u64 words[2] = {};
+  std::memcpy(words, packed, static_cast<std::size_t>(2 * bits));
+  for (int i = 0; i < 16; ++i) {
+    const int first = bits * i;
+    u64 code = words[first / 64] >> first % 64;
+    if (first % 64 + bits > 64) code |= words[1] << (64 - first % 64);
+    code &= (u64{1} << bits) - 1;
+    to[i] = static_cast<std::byte>(bits == 4 ? code << 2 : code);
+  }
+}
+
+// How the elements of a tile lie in its rows: `bytes` each, or packed in 16 bytes, `packed` bits
+// each.
+struct Elements {
+  std::size_t bytes = 1;
+  int packed = 0;
+};
+
 // `rows` rows of m or n that a descriptor names in one CTA's shared memory, to row `first` on.
 bool read_tile(const TensorProduct& op, Cta& from, const MatrixTile& tile, int first, int rows,
-               std::size_t element, Fragments& to) {
+               const Elements& elements, Fragments& to) {
   if (!tile.transposed) {
+    const int used = elements.packed > 0 ? 2 * elements.packed : static_cast<int>(kChunk);
     for (int row = 0; row < rows; ++row) {
       for (int half = 0; half < 2; ++half) {
-        const std::byte* const chunk = read_chunk(op, from, tile.address(row, half));
+        const std::byte* const chunk = read_chunk(op, from, tile.address(row, half), used);
         if (chunk == nullptr) return false;
-        std::memcpy(row_of(to, first + row, half), chunk, kChunk);
+        std::byte* const there = row_of(to, first + row, half);
+        if (elements.packed > 0) {
+          unpack(chunk, elements.packed, there);
+        } else {
+          std::memcpy(there, chunk, kChunk);
+        }
       }
     }
     return true;
   }
+  const std::size_t element = elements.bytes;
   const int together = static_cast<int>(kChunk / element);  // rows in a chunk
   for (int k = 0; k < 2 * together; ++k) {
     for (int row = 0; row < rows; row += together) {
@@ -120,10 +151,10 @@ bool require_written(const TensorProduct& op, int row, int column) {
   return false;
 }
 
-bool read_a(const TensorProduct& op, std::size_t element, Fragments& a) {
+bool read_a(const TensorProduct& op, const Elements& elements, Fragments& a) {
   if (!op.a_in_tensor_memory) {
     const MatrixTile tile(op.cta->window(), op.a, swizzle_of(op.a), op.a_by_columns);
-    return read_tile(op, *op.cta, tile, 0, op.m, element, a);
+    return read_tile(op, *op.cta, tile, 0, op.m, elements, a);
   }
   TensorMemory& memory = op.cta->tensor_memory();
   bool fine = true;
@@ -138,13 +169,13 @@ bool read_a(const TensorProduct& op, std::size_t element, Fragments& a) {
 }
 
 // Of a pair, each CTA has one half of the columns.
-bool read_b(const TensorProduct& op, std::size_t element, Fragments& b) {
+bool read_b(const TensorProduct& op, const Elements& elements, Fragments& b) {
   const bool pair = op.b_of[0] != op.b_of[1];
   const int columns = pair ? op.n / 2 : op.n;
   for (int first = 0; first < op.n; first += columns) {
     Cta& from = *op.b_of[first == 0 ? 0 : 1];
     const MatrixTile tile(from.window(), op.b, swizzle_of(op.b), op.b_by_rows);
-    if (!read_tile(op, from, tile, first, columns, element, b)) return false;
+    if (!read_tile(op, from, tile, first, columns, elements, b)) return false;
   }
   return true;
 }
@@ -214,10 +245,14 @@ void perform(const TensorProduct& op) {
   if (op.copies) return perform_copy(op);
   TensorMemory& memory = cta.tensor_memory();
   const MmaKind& kind = op.plan->kind();
-  // Of FP4, which lies along k alone, two elements.
-  const std::size_t element = std::max<std::size_t>(32 / static_cast<std::size_t>(kind.shape.k), 1);
+  // Of FP4 with a depth of 64, which lies along k alone, two elements.
+  const auto elements = [&](FormatId id) {
+    const int bits = narrow_bits(id);
+    return Elements{std::max<std::size_t>(32 / static_cast<std::size_t>(kind.shape.k), 1),
+                    kind.shape.k == 32 && bits < 8 ? bits : 0};
+  };
   Fragments a(static_cast<std::size_t>(op.m / 4)), b(static_cast<std::size_t>(op.n / 4));
-  if (!read_a(op, element, a) || !read_b(op, element, b)) return;
+  if (!read_a(op, elements(kind.a), a) || !read_b(op, elements(kind.b), b)) return;
   flip(a.data(), a.size(), op.flip_a);
   flip(b.data(), b.size(), op.flip_b);
   const bool half = kind.accumulator == FormatId::f16;

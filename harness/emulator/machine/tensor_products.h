@@ -10,6 +10,8 @@
 #include <deque>
 #include <string_view>
 
+#include "oracles/formats/format.h"
+
 namespace plumbline {
 class MmaPlan;
 class ScaledMma;
@@ -97,6 +99,12 @@ struct TensorCommit {
   std::uint64_t end = 0;  // TensorProducts::issued() then
   bool pair = false;      // of products for a pair
 };
+
+// How many bits of a byte a code of FP4 or FP6 has; 8 for other formats.
+constexpr int narrow_bits(FormatId id) {
+  if (id == FormatId::e2m1) return 4;
+  return id == FormatId::e2m3 || id == FormatId::e3m2 ? 6 : 8;
+}
 
 // D is computed, or copied.
 void perform(const TensorProduct& product);

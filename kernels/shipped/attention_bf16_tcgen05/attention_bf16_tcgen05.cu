@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // attention_bf16_tcgen05: O = softmax(scale * Q * K^T) * V and the log-sum-exp of every row, on the
-// tensor cores of sm_100, with an online softmax. A block has 128 queries of one head and walks over
-// their keys, 128 at a time. Six warps share the work:
+// tensor cores of sm_100, with an online softmax. A block has 128 queries of one head and walks
+// over their keys, 128 at a time. Six warps share the work:
 //
 //   one thread copies      Q once, then K and V of each tile of keys to a ring of four stages
 //   one thread multiplies  S = Q * K^T, and O += P * V once P is there

@@ -323,8 +323,8 @@ float f32_sum(const Vectors& vectors, std::int64_t block) {
   return sum;
 }
 
-// The sum of a kernel that multiplies integers as they are stored and takes the zero points' part of
-// the sum out in f32.
+// The sum of a kernel that multiplies integers as they are stored and takes out in f32 what zero
+// points have added.
 float sum_with_zeros_in_f32(const PreparedGemm& gemm, const Vectors& vectors) {
   const std::int64_t zero_a = gemm.problem.zero_a, zero_b = gemm.problem.zero_b;
   std::int64_t products = 0, row_sum = 0, column_sum = 0;

@@ -67,6 +67,25 @@ std::vector<KRange> tiles_of(const PreparedGemm& gemm) {
   return tiles;
 }
 
+// The last products of every stage of k, as of a loop that ends too early.
+std::vector<GemmFault> stages_cut(const PreparedGemm& gemm) {
+  std::vector<GemmFault> faults;
+  for (const std::int64_t stage : {64, 128, 256}) {
+    for (const std::int64_t missing : {16, 32, 64}) {
+      if (missing >= stage || gemm.problem.k <= stage - missing) continue;
+      faults.push_back(fault(
+          gemm, fmt::format("the last {} of every {} of k are missing", missing, stage)));
+      faults.back().a_change = [=](const PreparedGemm&, const GemmPlace&, std::vector<float>& row) {
+        for (std::size_t p = 0; p < row.size(); ++p) {
+          if (static_cast<std::int64_t>(p) % stage >= stage - missing) row[p] = 0;
+        }
+        return true;
+      };
+    }
+  }
+  return faults;
+}
+
 std::vector<GemmFault> tile_dropped(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm)) {
@@ -378,6 +397,7 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"last products missing",   last_products},
       {"other position",          other_position},
       {"bf16 partial sums",       bf16_partial_sums},
+      {"stages cut",              stages_cut},
       {"k tile dropped",          tile_dropped},
       {"k tile counted twice",    tile_repeated},
   };

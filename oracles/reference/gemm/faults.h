@@ -90,7 +90,7 @@ struct GemmFault {
   // Whether it changes nothing but small numbers, NaN and sums beyond 2^24.
   bool is_of_rare_values() const {
     return flushes || zeros_skipped || nan_is_zero || small_is_zero || f32_block > 0 ||
-           sentence.starts_with("subnormal");
+           zeros_in_f32 || sentence.starts_with("subnormal");
   }
 
   // Whether what is summed is as it should be.

@@ -175,11 +175,25 @@ void add_tile_faults(const SideScale& side, const TensorLayout& layout, const Pr
        [across](std::int64_t v, std::int64_t d) {
          return (v / 128 * across + d / 4) * 512 + v % 128 * 4 + d % 4;
        });
+  // Within its tile.
+  const auto within = [](std::int64_t v, std::int64_t d) {
+    return v % 32 * 16 + v / 32 % 4 * 4 + d % 4;
+  };
+  if (across > 1) {
+    read(fmt::format("four tiles of {} along k were taken for the first of them", side.name),
+         [=](std::int64_t v, std::int64_t d) {
+           return (v / 128 * across + d / 16 * 4) * 512 + within(v, d);
+         });
+  }
+  if (across > 1 && side.vectors > 128) {
+    read(fmt::format("tiles of {} were taken to lie along its rows, one after the other", side.name),
+         [=](std::int64_t v, std::int64_t d) { return (v / 128 + d / 4) * 512 + within(v, d); });
+  }
   if (along % 4 == 0 || side.vectors <= 128) return;
   read(fmt::format("{} was taken to have no more tiles along k than whole ones ({})", side.name,
                    along / 4),
-       [along](std::int64_t v, std::int64_t d) {
-         return (v / 128 * (along / 4) + d / 4) * 512 + v % 32 * 16 + v / 32 % 4 * 4 + d % 4;
+       [=](std::int64_t v, std::int64_t d) {
+         return (v / 128 * (along / 4) + d / 4) * 512 + within(v, d);
        });
 }
 
@@ -240,6 +254,16 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
            });
     }
   }
+  // The kernel's one loop reads both.
+  const auto of_tiles = [](const GemmFault& one) {
+    return one.sentence.starts_with("four tiles of ");
+  };
+  if (std::ranges::count_if(faults, of_tiles) == 2) {
+    GemmFault both = *std::ranges::find_if(faults, of_tiles);
+    both.scale_b = std::ranges::find_if(faults.rbegin(), faults.rend(), of_tiles)->scale_b;
+    both.sentence = "four tiles of scale_a and scale_b along k were taken for the first of them";
+    faults.push_back(both);
+  }
   return faults;
 }
 
@@ -279,7 +303,10 @@ std::vector<GemmFault> scales_exchanged(const PreparedGemm& gemm) {
   if (problem.scale_a_block == kTensorScale && problem.scale_b_block == kTensorScale) return {};
   GemmFault exchanged = fault(gemm, "scale_a and scale_b were exchanged");
   exchanged.scale_a.from_other_side = exchanged.scale_b.from_other_side = true;
-  return {exchanged};
+  GemmFault of_a = fault(gemm, "scale_a was taken for scale_b as well"),
+            of_b = fault(gemm, "scale_b was taken for scale_a as well");
+  of_a.scale_b.from_other_side = of_b.scale_a.from_other_side = true;
+  return {exchanged, of_a, of_b};
 }
 
 // With a' and b' the operands less their zero points, as gemm.row() and gemm.column() hold them:

@@ -2,6 +2,7 @@
 // mma.sync with .kind::, through PTX: fragments and scales laid out by the ISA's formulas, values
 // whose sums are exact, so that a matrix product in double is what has to come out. What rounds is
 // tested on the nodes (nodes_of_mmasim_test.cpp).
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -148,6 +149,15 @@ std::string scale_operands(const NarrowCase& one) {
                      one.b_thread);
 }
 
+// The selectors in registers, as nvcc has them of CUTLASS's kernels; words in braces of their own.
+constexpr const char* kSelectorsInRegisters = ", {%r11}, {id0, id1}, {%r12}, {id2, id3}";
+
+std::string selectors(const std::array<int, 4>& ids) {
+  std::string out = ".reg .b16 id<4>; ";
+  for (std::size_t i = 0; i < ids.size(); ++i) out += fmt::format("mov.b16 id{}, {};", i, ids[i]);
+  return out;
+}
+
 std::string mma_of(const NarrowCase& one, const std::string& scales) {
   return fmt::format(
       "mma.sync.aligned.{}{}{} {{%r20, %r21, %r22, %r23}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, "
@@ -155,30 +165,56 @@ std::string mma_of(const NarrowCase& one, const std::string& scales) {
       one.form, one.block ? "." : "", one.scale, scales);
 }
 
+void is_the_product(const NarrowCase& one, bool in_registers, Random& random) {
+  const Problem problem = problem_of(one, random);
+  std::string body =
+      "mov.u32 %r0, %laneid; mul.wide.u32 %d0, %r0, 48; add.s64 %d0, %in, %d0; mul.wide.u32 "
+      "%d1, %r0, 16; add.s64 %d1, %out, %d1;\n";
+  for (int i = 0; i < 12; ++i) body += fmt::format("ld.global.u32 %r{}, [%d0+{}];", i + 1, 4 * i);
+  if (in_registers) body += selectors({one.a_byte, one.a_thread, one.b_byte, one.b_thread});
+  body += mma_of(one, in_registers ? kSelectorsInRegisters : one.block ? scale_operands(one) : "");
+  body += "st.global.v4.u32 [%d1], {%r20, %r21, %r22, %r23};";
+  KernelOptions options;
+  options.emulator.sm = 120;
+  const KernelRun run = run_kernel(kernel_text(body, 120), bytes_of(problem.in), 512, options);
+  ASSERT_TRUE(run.outcome.findings.empty()) << one.form << findings_text(run.outcome);
+  const std::vector<float> out = run.values<float>();
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      const int at = (row % 8 * 4 + column / 2) * 4 + row / 8 * 2 + column % 2;
+      EXPECT_EQ(static_cast<double>(out[static_cast<std::size_t>(at)]),
+                problem.due[static_cast<std::size_t>(row * 8 + column)])
+          << one.form << " " << row << " " << column;
+    }
+  }
+}
+
 TEST(NarrowMma, IsTheProductOfTheMatrices) {
   Random random(3);
   for (const NarrowCase& one : kCases) {
-    const Problem problem = problem_of(one, random);
-    std::string body =
-        "mov.u32 %r0, %laneid; mul.wide.u32 %d0, %r0, 48; add.s64 %d0, %in, %d0; mul.wide.u32 "
-        "%d1, %r0, 16; add.s64 %d1, %out, %d1;\n";
-    for (int i = 0; i < 12; ++i) body += fmt::format("ld.global.u32 %r{}, [%d0+{}];", i + 1, 4 * i);
-    body += mma_of(one, one.block ? scale_operands(one) : "");
-    body += "st.global.v4.u32 [%d1], {%r20, %r21, %r22, %r23};";
+    is_the_product(one, false, random);
+    if (one.block) is_the_product(one, true, random);
+  }
+}
+
+TEST(NarrowMma, SelectorsInRegistersAreTheSameInAllLanesAndExist) {
+  const auto found = [](const std::string& ids) {
+    const NarrowCase one{
+        "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32", e2m1, e2m1,
+        64, 16, "ue4m3", 0, 1, 0, 3};
+    std::string body;
+    for (int i = 1; i <= 12; ++i) body += fmt::format("mov.u32 %r{}, 0;", i);
     KernelOptions options;
     options.emulator.sm = 120;
-    const KernelRun run = run_kernel(kernel_text(body, 120), bytes_of(problem.in), 512, options);
-    ASSERT_TRUE(run.outcome.findings.empty()) << one.form << findings_text(run.outcome);
-    const std::vector<float> out = run.values<float>();
-    for (int row = 0; row < 16; ++row) {
-      for (int column = 0; column < 8; ++column) {
-        const int at = (row % 8 * 4 + column / 2) * 4 + row / 8 * 2 + column % 2;
-        EXPECT_EQ(static_cast<double>(out[static_cast<std::size_t>(at)]),
-                  problem.due[static_cast<std::size_t>(row * 8 + column)])
-            << one.form << " " << row << " " << column;
-      }
-    }
-  }
+    return findings_text(
+        run_kernel(kernel_text(body + ids + mma_of(one, kSelectorsInRegisters), 120), {}, 4, options)
+            .outcome);
+  };
+  EXPECT_EQ(found(selectors({0, 1, 0, 3})), "");
+  EXPECT_THAT(found(selectors({2, 0, 0, 0})),
+              ::testing::HasSubstr("there is no byte 2 of thread 0 with 4 scales"));
+  EXPECT_THAT(found(selectors({0, 0, 0, 0}) + "mov.u32 %r0, %laneid; cvt.u16.u32 id3, %r0;"),
+              ::testing::HasSubstr("differ between the lanes of a warp"));
 }
 
 TEST(NarrowMma, FormsThatDoNotExistAreRefused) {

@@ -165,16 +165,27 @@ void check(const Case& one, u64 seed) {
   const Tile left{one.pattern, one.rows, bytes, k, one.a_along_k},
       right{one.pattern, kColumns, bytes, k, one.b_along_k};
   constexpr u64 kB = kShared + 32768;
-  const auto put = [&](const Tile& tile, u64 start, const std::vector<u32>& m, int rows) {
+  const auto put = [&](const Tile& tile, u64 start, const std::vector<u32>& m, int rows,
+                       const Format& f) {
+    const int bits = 1 + f.exponent_bits + f.mantissa_bits;
     for (int r = 0; r < rows; ++r) {
       for (int i = 0; i < k; ++i) {
+        if (bits < 8 && !f.is_integer) {  // 16 of them at the beginning of 16 bytes
+          std::byte* const chunk = &image[tile.address(start, r, i / 16 * 16) - kShared];
+          for (int bit = 0; bit < bits; ++bit) {
+            const int to = bits * (i % 16) + bit;
+            const u32 one_bit = m[static_cast<std::size_t>(r * k + i)] >> bit & 1;
+            chunk[to / 8] |= static_cast<std::byte>(one_bit << to % 8);
+          }
+          continue;
+        }
         std::memcpy(&image[tile.address(start, r, i) - kShared],
                     &m[static_cast<std::size_t>(r * k + i)], static_cast<std::size_t>(bytes));
       }
     }
   };
-  put(left, kShared, a, one.rows);
-  put(right, kB, b, kColumns);
+  put(left, kShared, a, one.rows, fa);
+  put(right, kB, b, kColumns, fb);
   for (int r = 0; r < one.rows; ++r) {
     for (int i = 0; i < k; ++i) {
       std::memcpy(&image[static_cast<std::size_t>(kRows + 32 * r + bytes * i)],
@@ -215,7 +226,7 @@ void check(const Case& one, u64 seed) {
                        : static_cast<u32>(static_cast<std::int64_t>(exact));
     }
     const auto negate = [](std::vector<u32>& codes, const Format& f) {
-      for (u32& code : codes) code ^= 1u << (f.storage_bits - 1);
+      for (u32& code : codes) code ^= 1u << (f.exponent_bits + f.mantissa_bits);
     };
     if ((one.types >> 13 & 1) != 0) negate(x, fa);
     if ((one.types >> 14 & 1) != 0) negate(y, fb);
@@ -266,6 +277,26 @@ TEST(TensorCore, GivesTheSumsOfItsNodes) {
   }
   check({.types = Case().types | 1u << 13}, seed++);  // -A, then -B
   check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .types = f32_sums | 1u << 14}, seed++);
+}
+
+// Sixteen of them lie packed at the beginning of 16 bytes; behind them is what nothing wrote, or
+// anything.
+TEST(TensorCore, TakesFp4AndFp6AmongBytes) {
+  u64 seed = 500;
+  const u32 f32_sums = 1u << 4;
+  for (const int pattern : {16, 128}) {
+    check(
+        {.kind = "f8f6f4", .a = e4m3, .b = e2m1, .types = f32_sums | 5u << 10, .pattern = pattern},
+        seed++);
+    check({.kind = "f8f6f4",
+           .a = e2m3,
+           .b = e3m2,
+           .types = f32_sums | 3u << 7 | 4u << 10,
+           .pattern = pattern},
+          seed++);
+  }
+  check({.kind = "f8f6f4", .a = e2m1, .b = e5m2, .types = f32_sums | 5u << 7 | 1u << 10 | 1u << 13},
+        seed++);
 }
 
 TEST(TensorCore, LanesThatAreDisabledKeepWhatTheyHold) {
