@@ -13,6 +13,8 @@ done
 for name in mxfp8_sm_100 mxfp4_sm_100 nvfp4_sm_100 mxfp8_sm_120 mxfp4_sm_120 nvfp4_sm_120; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/matmul_$name.toml" $quick --only 'k<=200'
 done
+# FP4 times FP8, which the emulator multiplies element by element.
+expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/matmul_mxfp8_mxfp4_sm_100.toml" $quick --only 'k<=100'
 for name in matmul_pipelined_sm_90 matmul_specialized_sm_90; do
   expect 0 "1 passed, 0 failed" verify --kernel "$source/tests/triton/$name.toml" $quick --only 'k<=400'
 done

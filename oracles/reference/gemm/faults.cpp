@@ -73,8 +73,8 @@ std::vector<GemmFault> stages_cut(const PreparedGemm& gemm) {
   for (const std::int64_t stage : {64, 128, 256}) {
     for (const std::int64_t missing : {16, 32, 64}) {
       if (missing >= stage || gemm.problem.k <= stage - missing) continue;
-      faults.push_back(fault(
-          gemm, fmt::format("the last {} of every {} of k are missing", missing, stage)));
+      faults.push_back(
+          fault(gemm, fmt::format("the last {} of every {} of k are missing", missing, stage)));
       faults.back().a_change = [=](const PreparedGemm&, const GemmPlace&, std::vector<float>& row) {
         for (std::size_t p = 0; p < row.size(); ++p) {
           if (static_cast<std::int64_t>(p) % stage >= stage - missing) row[p] = 0;

@@ -186,8 +186,9 @@ void add_tile_faults(const SideScale& side, const TensorLayout& layout, const Pr
          });
   }
   if (across > 1 && side.vectors > 128) {
-    read(fmt::format("tiles of {} were taken to lie along its rows, one after the other", side.name),
-         [=](std::int64_t v, std::int64_t d) { return (v / 128 + d / 4) * 512 + within(v, d); });
+    read(
+        fmt::format("tiles of {} were taken to lie along its rows, one after the other", side.name),
+        [=](std::int64_t v, std::int64_t d) { return (v / 128 + d / 4) * 512 + within(v, d); });
   }
   if (along % 4 == 0 || side.vectors <= 128) return;
   read(fmt::format("{} was taken to have no more tiles along k than whole ones ({})", side.name,

@@ -200,14 +200,23 @@ TEST(NarrowMma, IsTheProductOfTheMatrices) {
 TEST(NarrowMma, SelectorsInRegistersAreTheSameInAllLanesAndExist) {
   const auto found = [](const std::string& ids) {
     const NarrowCase one{
-        "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32", e2m1, e2m1,
-        64, 16, "ue4m3", 0, 1, 0, 3};
+        "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32",
+        e2m1,
+        e2m1,
+        64,
+        16,
+        "ue4m3",
+        0,
+        1,
+        0,
+        3};
     std::string body;
     for (int i = 1; i <= 12; ++i) body += fmt::format("mov.u32 %r{}, 0;", i);
     KernelOptions options;
     options.emulator.sm = 120;
     return findings_text(
-        run_kernel(kernel_text(body + ids + mma_of(one, kSelectorsInRegisters), 120), {}, 4, options)
+        run_kernel(kernel_text(body + ids + mma_of(one, kSelectorsInRegisters), 120), {}, 4,
+                   options)
             .outcome);
   };
   EXPECT_EQ(found(selectors({0, 1, 0, 3})), "");
