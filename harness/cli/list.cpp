@@ -214,6 +214,11 @@ void print_entry(const EntrySurvey& entry, Terminal& terminal) {
   for (const auto& [unit, count] : entry.units)
     terminal.print_wrapped(fmt::format("    tensor cores   {}, {}", unit, times(count)));
   if (entry.units.empty()) terminal.print("    tensor cores   not used");
+  if (entry.asks_for_cooperation) {
+    terminal.print_wrapped(
+        "    cooperative    reads %envreg1 or %envreg2, which are 0 here, as in any launch that is not "
+        "cooperative: grid.sync() traps");
+  }
   if (!entry.refused.empty()) terminal.print_wrapped("    does not run   " + entry.refused);
   if (entry.missing.empty()) {
     if (entry.refused.empty())

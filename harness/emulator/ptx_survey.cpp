@@ -62,9 +62,6 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
   }
   for (const Variable& parameter : function.parameters)
     out.parameters.push_back({parameter.bytes, parameter.type, parameter.is_pointer});
-  if (std::any_of(out.cluster.begin(), out.cluster.end(), [](std::int64_t n) { return n > 1; })) {
-    out.refused = "it needs clusters of CTAs";
-  }
   Function flat = function;
   if (has_calls(function)) {
     Result<Function> inlined = inline_calls(module, function);
@@ -76,6 +73,9 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
   }
   for (const Instruction& instruction : flat.instructions) {
     if (multiplies_matrices(instruction)) ++out.units[unit_of(instruction)];
+    out.asks_for_cooperation |= std::ranges::any_of(instruction.operands, [](const Operand& one) {
+      return one.kind == OperandKind::special && (one.name == "%envreg1" || one.name == "%envreg2");
+    });
   }
   ModuleLayout layout;
   layout.address.assign(module.variables.size(), 0);

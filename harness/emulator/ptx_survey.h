@@ -39,6 +39,8 @@ struct EntrySurvey {
   std::array<std::int64_t, 3> cluster{0, 0, 0};  // .reqnctapercluster; 0: not given
   std::map<std::string, int>
       units;  // matrix instructions: "mma m16n8k16 f32.bf16.bf16.f32", and how often
+  // Reads %envreg1 or %envreg2, which tell a cooperative launch: grid.sync() does.
+  bool asks_for_cooperation = false;
   std::vector<MissingInstruction> missing;  // by their first line
   std::string refused;  // why the entry as a whole cannot run; empty: nothing of the kind
 };

@@ -41,6 +41,24 @@ expect 0 "launch bounds exactly 64 x 1 x 1 threads tensor cores not used runs" l
 
 # Files as Triton writes them run whole.
 expect 0 "runs the emulator has every instruction" list ptx "$source/tests/triton/softmax_sm_80.ptx"
+# So do kernels of clusters.
+expect 0 "runs the emulator has every instruction" list ptx "$source/tests/cute_dsl/gemm_bf16_pair_sm_100.ptx"
+
+# A cooperative launch is asked for at run time; sparse products are named as such.
+cat >more.ptx <<'PTX'
+.version 8.7
+.target sm_90
+.visible .entry k() .reqnctapercluster 2, 1, 1
+{
+  .reg .b32 %r<16>; .reg .f32 %f<8>;
+  mov.u32 %r0, %envreg2;
+  mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, {%f0, %f1, %f2, %f3}, %r8, 0;
+  ret;
+}
+PTX
+expect 0 "cooperative reads %envreg1 or %envreg2" list ptx more.ptx
+expect 0 "the emulator lacks 1 instruction: mma.sp::ordered_metadata" list ptx more.ptx
+expect 0 "sparse products are not emulated" list ptx more.ptx
 
 # What is no PTX, or not there, is wrong input.
 expect 2 "no PTX file is named" list ptx

@@ -244,6 +244,13 @@ Result<void> Decoder::decode_instruction(const Instruction& instruction) {
   }
   const Family* known = family(instruction.opcode);
   if (known == nullptr) return unsupported(instruction);
+  const auto is_sparse = [](std::string_view modifier) {
+    return modifier == "sp" || modifier.starts_with("sp::");
+  };
+  if (std::ranges::any_of(instruction.modifiers, is_sparse)) {
+    refuse("sparse products are not emulated");
+    return unsupported(instruction);
+  }
   Modifiers modifiers(instruction);
   known->decode(*this, instruction, modifiers, inst);
   if (refused_) return unsupported(instruction);

@@ -318,8 +318,8 @@ bool take_fragments(Decoder& decoder, const Instruction& instruction, const MmaK
   return true;
 }
 
-// {byte-id, thread-id}, numbers or registers. `bytes`: of the word that are taken together. The word
-// may stand in braces of its own.
+// {byte-id, thread-id}, numbers or registers. `bytes`: of the word that are taken together. The
+// word may stand in braces of its own.
 void take_scale_selector(Decoder& decoder, const Operand& word, const Operand& selector, int bytes,
                          int threads, MmaOperation::Scale& out) {
   const std::span<const Operand> ids = decoder.elements(selector), words = decoder.elements(word);
