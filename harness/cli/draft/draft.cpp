@@ -219,6 +219,33 @@ class NamesLeft {
   std::size_t next_ = 0;
 };
 
+// A parameter that is neither an address nor a number.
+bool is_struct(const EntrySurvey& entry, std::size_t i) {
+  return entry.parameters[i].bytes > 8 && !addresses(entry)[i];
+}
+
+// The source's name of it; else "params", with its number where there are several.
+std::string struct_name(const EntrySurvey& entry, std::span<const std::string> source_names,
+                        std::size_t i) {
+  if (source_names.size() == entry.parameters.size()) return source_names[i];
+  int all = 0;
+  for (std::size_t other = 0; other < entry.parameters.size(); ++other)
+    all += is_struct(entry, other) ? 1 : 0;
+  return all == 1 ? "params" : fmt::format("params{}", i + 1);
+}
+
+std::string struct_tables(const EntrySurvey& entry, std::span<const std::string> source_names) {
+  std::string text;
+  for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
+    if (!is_struct(entry, i)) continue;
+    text += fmt::format(
+        "\n[struct.{}]\nsize   = {}\nfields = [\"u32 0\"]  # TODO: its fields in order "
+        "(docs/manifest.md, structs); \"tensor_map NAME\" is a parameter of its own\n",
+        struct_name(entry, source_names, i), entry.parameters[i].bytes);
+  }
+  return text;
+}
+
 std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
                             const std::vector<std::string>& source_names) {
   const bool named = source_names.size() == entry.parameters.size();
@@ -257,9 +284,8 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
                                  known + (guess == name ? ", an address"
                                                         : ", an address; TODO: which tensor")});
     } else if (parameter.bytes > 8) {
-      lines.push_back({"\"struct params\",",
-                       known + ": a struct or a tensor map by value; TODO: docs/manifest.md says "
-                               "how to write them"});
+      lines.push_back({quoted("struct " + struct_name(entry, source_names, i)) + ",",
+                       known + ": a struct (below) or a tensor map by value"});
     } else if (is_float(parameter)) {
       add(reals, "f" + bits, "1", "a float", "which factor");
     } else {
@@ -406,6 +432,7 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
   });
   text +=
       fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, source.parameters));
+  text += struct_tables(entry, source.parameters);
   text += fmt::format("\n[problem]\n{}", problem_lines(operation, entry));
   text += "# TODO: free = [...] names the fields that the kernel takes at any value.\n";
   text += fmt::format("\n[launch]\n{}", launch_lines(entry));

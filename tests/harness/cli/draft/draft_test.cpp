@@ -118,8 +118,20 @@ TEST(Draft, SaysWhatItCannotWrite) {
   entry.parameters.push_back({128, "b8", false});
   entry.missing.push_back({"tcgen05.mma", "", 3, 40});
   const std::string text = draft_of(entry);
-  EXPECT_THAT(text, HasSubstr("128 bytes: a struct or a tensor map by value"));
+  EXPECT_THAT(text, HasSubstr("\"struct params\","));
+  EXPECT_THAT(text, HasSubstr("128 bytes: a struct (below) or a tensor map by value"));
+  EXPECT_THAT(text, HasSubstr("[struct.params]\nsize   = 128\n"));
   EXPECT_THAT(text, HasSubstr("The emulator lacks 1 of its instructions"));
+}
+
+TEST(Draft, StructsHaveNamesOfTheirOwn) {
+  EntrySurvey entry = entry_named("gemm");
+  entry.parameters.push_back({12, "b8", false});
+  entry.parameters.push_back({16, "b8", false});
+  const std::string text = draft_of(entry);
+  for (const char* part : {"\"struct params12\",", "\"struct params13\",",
+                           "[struct.params12]\nsize   = 12\n", "[struct.params13]\nsize   = 16\n"})
+    EXPECT_THAT(text, HasSubstr(part));
 }
 
 }  // namespace
