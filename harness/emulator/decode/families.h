@@ -21,7 +21,9 @@ void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& m
                   Inst& out);
 
 // cp.async.bulk, behind "cp.async.bulk".
-void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out);
+// `reduces`: cp.reduce.async.bulk.
+void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
+                 bool reduces, Inst& out);
 
 // st.async, behind "st.async".
 void decode_async_store(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,

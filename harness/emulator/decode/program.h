@@ -192,6 +192,10 @@ struct BulkCopy {
   bool pair = false;              // .cta_group::2: the mbarrier may be in the pair's other CTA
   bool multicast = false;
   Slot ctas = kSinkSlot;  // of a multicast, as a mask
+  // Of a store: elements are added to those in global memory. Of plain bytes, numbers of this
+  // format; of a tensor, of the map's.
+  bool adds = false;
+  FormatId added = FormatId::f32;
 };
 
 struct Parameter {

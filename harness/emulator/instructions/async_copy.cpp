@@ -280,9 +280,10 @@ void decode_copy(Decoder& decoder, const Instruction& instruction, Modifiers& mo
 void decode_async(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
                   Inst& out) {
   decoder.require_sm(80);
-  if (modifiers.take("reduce")) return decoder.refuse("bulk reductions are not emulated");
+  const bool reduces = modifiers.take("reduce");
   if (!modifiers.take("async")) return;
-  if (modifiers.take("bulk")) return decode_bulk(decoder, instruction, modifiers, out);
+  if (modifiers.take("bulk")) return decode_bulk(decoder, instruction, modifiers, reduces, out);
+  if (reduces) return decoder.refuse("reductions are bulk copies");
   if (modifiers.take("mbarrier")) return decode_arrive(decoder, instruction, modifiers, out);
   if (modifiers.take("commit_group")) {
     decoder.require_operands(instruction, 0, 0);

@@ -16,6 +16,8 @@
 
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/families.h"
+#include "harness/emulator/instructions/half.h"
+#include "harness/emulator/instructions/rounding.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/mbarrier_phases.h"
@@ -153,7 +155,7 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
     return std::nullopt;
   }
   if (const i64 begin = map->bytes(corner[0]);
-      intent == Intent::write && begin % static_cast<i64>(kChunk) != 0) {
+      intent != Intent::read && begin % static_cast<i64>(kChunk) != 0) {
     // An H100 stopped with an illegal instruction at -1.
     warp.fail(FindingKind::misaligned, inst, lane, [&] {
       return fmt::format(
@@ -164,6 +166,7 @@ std::optional<BulkBox> tensor_box(Warp& warp, const Inst& inst, const BulkCopy& 
     return std::nullopt;
   }
   BulkBox box;
+  if (map->integers == 0) box.format = map->format;
   box.row_bytes = static_cast<u32>(map->bytes(map->box[0]));
   box.swizzle = std::max(16u, static_cast<u32>(map->swizzle));
   box.fill = fill_of(*map);
@@ -336,13 +339,61 @@ void load_shared(Warp& warp, const Inst& inst, u32 mask) {
   }
 }
 
-// --- stores ---
+// --- stores and reductions ---
+
+bool can_add(FormatId id) {
+  return id == FormatId::f32 || id == FormatId::f16 || id == FormatId::bf16 || id == FormatId::s32;
+}
+
+// Elements of that format to those in memory. Sums of f32 flush subnormals, as red.add does in
+// global memory.
+void add_to(std::byte* memory, const std::byte* from, u32 bytes, FormatId id) {
+  const auto each = [&]<typename T>(T, auto&& sum) {
+    for (u32 at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {
+      T old, own;
+      std::memcpy(&old, memory + at, sizeof(T));
+      std::memcpy(&own, from + at, sizeof(T));
+      const T result = sum(old, own);
+      std::memcpy(memory + at, &result, sizeof(T));
+    }
+  };
+  switch (id) {
+    case FormatId::f32:
+      return each(u32{}, [](u32 old, u32 own) {
+        return flush(canonical(as_bits(as_float(flush(old)) + as_float(flush(own)))));
+      });
+    case FormatId::f16:
+      return each(std::uint16_t{}, [](std::uint16_t old, std::uint16_t own) {
+        return static_cast<std::uint16_t>(f32_to_f16(as_bits(f16_to_f32(old) + f16_to_f32(own))));
+      });
+    case FormatId::bf16:
+      return each(std::uint16_t{}, [](std::uint16_t old, std::uint16_t own) {
+        return static_cast<std::uint16_t>(
+            f32_to_bf16(as_bits(bf16_to_f32(old) + bf16_to_f32(own))));
+      });
+    default:
+      return each(u32{}, [](u32 old, u32 own) { return old + own; });
+  }
+}
 
 void store(Warp& warp, const Inst& inst, u32 mask) {
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    std::optional<BulkBox> box = box_of(warp, inst, operation(warp, inst), lane, Intent::write);
+    const BulkCopy& copy = operation(warp, inst);
+    std::optional<BulkBox> box =
+        box_of(warp, inst, copy, lane, copy.adds ? Intent::update : Intent::write);
     if (!box) return;
+    std::optional<FormatId> adds;
+    if (copy.adds) {
+      adds = copy.coordinates.empty() ? copy.added : box->format;
+      if (!adds || !can_add(*adds)) {
+        warp.fail(FindingKind::bad_operand, inst, lane, [] {
+          return "a reduction of a tensor whose elements are not f32, f16, bf16 or s32: others are "
+                 "not emulated";
+        });
+        return;
+      }
+    }
     if (warp.counts_traffic()) count_bulk(warp, inst, *box, false);
     const SharedMemory& shared = warp.cta().shared();
     if (shared.check() && !box->rows.empty()) {
@@ -356,6 +407,7 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
     store.at = &inst;
     store.issued = warp.cta().shared().order().next_tick();
     store.box = std::move(*box);
+    store.adds = adds;
     warp.bulk_stores().add(lane, std::move(store));
   }
 }
@@ -378,7 +430,11 @@ void perform(Warp& warp, const BulkStore& store) {
     if (row.global == nullptr) continue;
     each_chunk(shared, box, row,
                [&](const std::byte* from, u32 at) { std::memcpy(&bytes[at], from, kChunk); });
-    std::memcpy(row.global, &bytes[row.before], row.copied);
+    if (store.adds) {
+      add_to(row.global, &bytes[row.before], row.copied, *store.adds);
+    } else {
+      std::memcpy(row.global, &bytes[row.before], row.copied);
+    }
   }
 }
 
@@ -494,7 +550,7 @@ void report_unfinished(const BulkLoad& load) {
 }
 
 void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers,
-                 Inst& out) {
+                 bool reduces, Inst& out) {
   decoder.require_sm(90);
   if (modifiers.take("commit_group"))
     return decode_group(decoder, instruction, modifiers, commit, out);
@@ -511,6 +567,17 @@ void decode_bulk(Decoder& decoder, const Instruction& instruction, Modifiers& mo
   const bool to_global = !modifiers.left().empty() && modifiers.left().front() == "global";
   modifiers.take("global");
   auto copy = std::make_unique<BulkCopy>();
+  copy->adds = reduces;
+  if (reduces) {
+    if (!to_global || !modifiers.take("add"))
+      return decoder.refuse("bulk reductions are emulated to global memory, and as additions");
+    modifiers.take("noftz");
+    const int type = tensor ? 0 : modifiers.take_one_of("f32", "f16", "bf16", "u32", "s32");
+    if (type < 0) return decoder.refuse("bulk reductions are emulated of f32, f16, bf16 and s32");
+    copy->added = std::array{FormatId::f32, FormatId::f16, FormatId::bf16, FormatId::s32,
+                             FormatId::s32}[static_cast<std::size_t>(type)];
+    decoder.program().communicates = true;
+  }
   const bool to_cluster = modifiers.take("shared::cluster");
   const bool names_own = modifiers.take("shared::cta");
   const bool from_shared = to_cluster && names_own && !tensor && !to_global;

@@ -7,8 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "oracles/formats/format.h"
 
 namespace plumbline::emulator {
 
@@ -25,8 +28,9 @@ struct BulkRow {
 struct BulkBox {
   std::vector<BulkRow> rows;
   std::uint32_t row_bytes = 0;
-  std::uint32_t swizzle = 16;  // bytes after which the pattern repeats; 16: none
-  std::uint32_t fill = 0;      // two elements of 16 bits, or one of 32
+  std::uint32_t swizzle = 16;                     // bytes after which the pattern repeats; 16: none
+  std::uint32_t fill = 0;                         // two elements of 16 bits, or one of 32
+  std::optional<FormatId> format = std::nullopt;  // of a tensor's elements, where they are numbers
 
   std::uint64_t bytes() const { return std::uint64_t{row_bytes} * rows.size(); }
 
@@ -64,7 +68,8 @@ struct BulkStore {
   int lane = 0;
   std::uint32_t group = 0;
   BulkBox box;
-  std::uint32_t issued = 0;  // the tick from which on it may be read
+  std::uint32_t issued = 0;                     // the tick from which on it may be read
+  std::optional<FormatId> adds = std::nullopt;  // to numbers of this format in global memory
 };
 
 // The stores of one warp. Groups are per thread, as those of cp.async.

@@ -9,6 +9,8 @@
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/tensor_map_code.h"
 #include "oracles/base/random.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 #include "oracles/formats/format.h"
 #include "tests/harness/emulator/emulator_run.h"
 
@@ -284,6 +286,67 @@ TEST(BulkCopy, MovesPlainBytes) {
                              in, 2048);
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
   EXPECT_TRUE(std::equal(done.out.begin(), done.out.end(), in.begin() + 32));
+}
+
+// Bytes are stored, then added to themselves twice: plain bytes of a format, or a tensor of it.
+TEST(BulkCopy, AddsToWhatGlobalMemoryHolds) {
+  const auto sums = [](FormatId id, bool tensor) {
+    constexpr i64 kBytes = 256;
+    const i64 bytes = format(id).storage_bits / 8, columns = kBytes / 4 / bytes;
+    TensorMap map = {.format = id,
+                     .rank = 2,
+                     .dims = {columns, 4},
+                     .strides = {bytes, kBytes / 4},
+                     .box = {columns, 4}};
+    const auto device = make_emulator({.sm = 90, .threads = 1});
+    EXPECT_TRUE(device->allocate(static_cast<i64>(kHeader) + kBytes, "in").ok());
+    map.address = *device->allocate(1, "out");
+    std::vector<std::byte> in(kHeader + kBytes);
+    const EncodedTensorMap encoded = encode_tensor_map(map);
+    std::copy(encoded.begin(), encoded.end(), in.begin());
+    Random random(9);
+    for (i64 i = 0; i < kBytes / bytes; ++i) {  // from 1 to 2, and small integers
+      const u64 code =
+          format(id).is_integer ? random.below(1000) : encode(format(id), 1 + random.unit());
+      std::memcpy(&in[kHeader + static_cast<std::size_t>(i * bytes)], &code,
+                  static_cast<std::size_t>(bytes));
+    }
+    const std::string type = id == FormatId::s32 ? "s32" : std::string(format(id).name);
+    const std::string add =
+        tensor ? "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%in, "
+                 "{0, 0}], [%r1]; "
+               : fmt::format(
+                     "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.{}{} [%out], "
+                     "[%r1], {}; ",
+                     bytes == 2 ? "noftz." : "", type, kBytes);
+    const KernelRun done = run(
+        fmt::format("add.s64 %d5, %in, {}; @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], "
+                    "{}; @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                    "[%r1], [%d5], {}, [%r2]; WAIT @!%p0 ret; "
+                    "cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], {}; "
+                    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; {}{}"
+                    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+                    kHeader, kBytes, kBytes, kBytes, add, add),
+        in, kBytes);
+    EXPECT_EQ(findings_text(done.outcome), "") << type;
+    for (i64 i = 0; i < kBytes / bytes; ++i) {
+      const auto code = [&](const std::vector<std::byte>& from, std::size_t first) {
+        u64 bits = 0;
+        std::memcpy(&bits, &from[first + static_cast<std::size_t>(i * bytes)],
+                    static_cast<std::size_t>(bytes));
+        return to_double(format(id), bits);
+      };
+      const double x = code(in, kHeader);
+      const auto rounded = [&](double y) {
+        return format(id).is_integer ? y : to_double(format(id), encode(format(id), y));
+      };
+      EXPECT_EQ(code(done.out, 0), rounded(rounded(x + x) + x)) << type << " " << i;
+    }
+  };
+  for (const FormatId id : {FormatId::f32, FormatId::bf16, FormatId::f16, FormatId::s32}) {
+    sums(id, false);
+    if (id != FormatId::s32) sums(id, true);
+  }
 }
 
 // --- between issue and wait ---

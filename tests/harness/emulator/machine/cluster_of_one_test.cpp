@@ -119,8 +119,11 @@ TEST(ClusterOfOne, SaysWhatItLacks) {
                       "u32 [%r1], %r2, [%r3];"),
               HasSubstr("asynchronous reductions are not emulated"));
   EXPECT_THAT(
-      refusal("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%out], [%r1], 16;"),
-      HasSubstr("bulk reductions are not emulated"));
+      refusal("cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%out], [%r1], 16;"),
+      HasSubstr("bulk reductions are emulated to global memory, and as additions"));
+  EXPECT_THAT(
+      refusal("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%out], [%r1], 16;"),
+      HasSubstr("of f32, f16, bf16 and s32"));
 }
 
 }  // namespace
