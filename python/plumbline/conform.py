@@ -287,7 +287,8 @@ def _about_element(call: Problem, output: Output, element: Element) -> list[str]
             error += f" ({element.bound_ulp:.4g} ulp allowed)"
     elif element.class_mismatch:
         error = ", which is of another class"
-    return [line, f"    exact value {element.exact!r}{error}"]
+    exact = "NaN" if math.isnan(element.exact) else repr(element.exact)
+    return [line, f"    exact value {exact}{error}"]
 
 
 def _explanation(lines: Sequence[str]) -> list[str]:

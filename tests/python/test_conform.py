@@ -134,7 +134,7 @@ def test_special_values_are_judged():
     a[1, 2], d[1] = numpy.nan, numpy.nan
     assert assert_conforms(d, "gemm", a=a, b=b, chip="h200").passed
     d[1, 1] = 1
-    with pytest.raises(plumbline.Broken, match=r"d\[1, 1\]: got 1 .*admissible: only nan"):
+    with pytest.raises(plumbline.Broken, match=r"d\[1, 1\]: got 1 .*admissible: only NaN"):
         assert_conforms(d, "gemm", a=a, b=b, chip="h200")
 
 
