@@ -216,8 +216,7 @@ void print_entry(const EntrySurvey& entry, Terminal& terminal) {
   if (entry.units.empty()) terminal.print("    tensor cores   not used");
   if (entry.asks_for_cooperation) {
     terminal.print_wrapped(
-        "    cooperative    reads %envreg1 or %envreg2, which are 0 here, as in any launch that is "
-        "not "
+        "    cooperative    reads %envreg1 or %envreg2, which are 0 as in any launch that is not "
         "cooperative: grid.sync() traps");
   }
   if (!entry.refused.empty()) terminal.print_wrapped("    does not run   " + entry.refused);
