@@ -214,10 +214,12 @@ __device__ __forceinline__ void load_sums(TensorSums& x, TensorAddress sums) {
 // ---- a row for each thread, 32 columns at a time ------------------------------------------------
 
 // clang-format off
-#define PLUMBLINE_EIGHT(mode, y, i) \
-  mode(y[i]), mode(y[i + 1]), mode(y[i + 2]), mode(y[i + 3]), mode(y[i + 4]), mode(y[i + 5]), mode(y[i + 6]), mode(y[i + 7])
-#define PLUMBLINE_32(mode, y) \
-  PLUMBLINE_EIGHT(mode, y, 0), PLUMBLINE_EIGHT(mode, y, 8), PLUMBLINE_EIGHT(mode, y, 16), PLUMBLINE_EIGHT(mode, y, 24)
+#define PLUMBLINE_EIGHT(mode, y, i)                                                                \
+  mode(y[i]), mode(y[i + 1]), mode(y[i + 2]), mode(y[i + 3]), mode(y[i + 4]), mode(y[i + 5]),      \
+  mode(y[i + 6]), mode(y[i + 7])
+#define PLUMBLINE_32(mode, y)                                                                      \
+  PLUMBLINE_EIGHT(mode, y, 0), PLUMBLINE_EIGHT(mode, y, 8), PLUMBLINE_EIGHT(mode, y, 16),          \
+  PLUMBLINE_EIGHT(mode, y, 24)
 
 // Columns of this warp's lanes; to be waited for.
 __device__ __forceinline__ void load_columns(float (&y)[32], TensorAddress from) {
@@ -234,14 +236,14 @@ __device__ __forceinline__ void wait_for_columns(float (&y)[32]) {
   asm volatile("tcgen05.wait::ld.sync.aligned;" : PLUMBLINE_32("+f", y)::"memory");
 }
 
-#define PLUMBLINE_STORE_COLUMNS(Type, mode)                                                            \
-  __device__ __forceinline__ void store_columns(TensorAddress to, const Type (&y)[32]) {               \
-    asm volatile(                                                                                      \
-        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], "                                               \
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31};"             \
-        ::PLUMBLINE_32(mode, y), "r"(own_lanes(to))                                                    \
-        : "memory");                                                                                   \
+#define PLUMBLINE_STORE_COLUMNS(Type, mode)                                                        \
+  __device__ __forceinline__ void store_columns(TensorAddress to, const Type (&y)[32]) {           \
+    asm volatile(                                                                                  \
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], "                                           \
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                  \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31};"         \
+        ::PLUMBLINE_32(mode, y), "r"(own_lanes(to))                                                \
+        : "memory");                                                                               \
   }
 
 PLUMBLINE_STORE_COLUMNS(float, "f")
