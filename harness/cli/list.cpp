@@ -18,7 +18,9 @@
 #include "harness/launch/signature.h"
 #include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
+#include "oracles/base/text.h"
 #include "oracles/models/generation.h"
+#include "oracles/text/program.h"
 
 namespace plumbline {
 namespace {
@@ -251,11 +253,38 @@ ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
   return ExitCode::held;
 }
 
+// --- list text FILE ---
+
+// The operations of texts as they are read: gradients as what they stand for.
+ExitCode list_text(std::span<const std::string> files, Terminal& terminal) {
+  if (files.empty()) {
+    return report_error(
+        {ErrorKind::bad_input, "no operation text is named", "", "plumbline list text FILE.op"});
+  }
+  for (const std::string& file : files) {
+    const Result<std::string> text = read_text_file(file, "");
+    if (!text) return report_error(text.error());
+    const Result<std::vector<text::OperationText>> operations = text::parse_operations(*text, file);
+    if (!operations) return report_error(operations.error());
+    for (const text::OperationText& operation : *operations) {
+      const auto checked = text::check_operation(operation);
+      if (!checked) return report_error(checked.error());
+      for (const std::string_view line : split(operation.about, '\n'))
+        if (!line.empty()) terminal.print(fmt::format("# {}", line));
+      for (const std::string_view line : split(operation.source, '\n')) terminal.print(line);
+    }
+  }
+  return ExitCode::held;
+}
+
 }  // namespace
 
 ExitCode list(const Arguments& arguments, Terminal& terminal) {
   if (!arguments.names.empty() && arguments.names.front() == "ptx") {
     return list_ptx(std::span(arguments.names).subspan(1), terminal);
+  }
+  if (!arguments.names.empty() && arguments.names.front() == "text") {
+    return list_text(std::span(arguments.names).subspan(1), terminal);
   }
   const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());
@@ -267,7 +296,7 @@ ExitCode list(const Arguments& arguments, Terminal& terminal) {
     if (found == kLists.end()) {
       std::vector<std::string_view> known;
       for (const auto& [name, print] : kLists) known.push_back(name);
-      known.push_back("ptx");
+      known.insert(known.end(), {"ptx", "text"});
       const std::string hint = did_you_mean(wanted, known);
       return report_error({ErrorKind::bad_input, fmt::format("cannot list \"{}\"", wanted), "",
                            hint.empty() ? fmt::format("one of {}", fmt::join(known, ", ")) : hint});

@@ -306,10 +306,11 @@ constexpr std::array<Example, 3> kInitExamples = {{
     {"plumbline init mine.cu --sm 90", "of a source, which nvcc compiles"},
     {"plumbline init triton.ptx --operation softmax --out -", "prints the draft"},
 }};
-constexpr std::array<Example, 3> kListExamples = {{
+constexpr std::array<Example, 4> kListExamples = {{
     {"plumbline list", "every kernel, by operation, with its chips"},
     {"plumbline list classes", "what --only class=, shape= and strides= may name"},
     {"plumbline list ptx mine.ptx", "entries, and what the emulator lacks, of foreign PTX"},
+    {"plumbline list text mine.op", "operations of a text, gradients written out"},
 }};
 constexpr std::array<Example, 4> kVerifyExamples = {{
     {"plumbline verify gemm_bf16 --profile quick", "one kernel, in seconds"},
@@ -407,9 +408,9 @@ constexpr std::string_view kKernels =
 
 constexpr std::array<Verb, 17> kVerbs = {{
     {"list", "WHAT",
-     "kernels (default), oracles, formats, models, devices, classes; or ptx and files: their "
-     "entries, and every instruction that the emulator lacks",
-     "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX",
+     "kernels (default), oracles, formats, models, devices, classes; ptx and files: their entries, "
+     "and every instruction that the emulator lacks; text and files: their operations",
+     "what there is: kernels, oracles, formats, models, devices, classes, entries of PTX, texts",
      add_kernel, list, kListExamples, false, false},
     {"init", "FILE", "a PTX file or a CUDA source",
      "a first manifest for a kernel: what its PTX says, and what is left to say", init_flags, init,

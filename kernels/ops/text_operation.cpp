@@ -85,7 +85,7 @@ std::vector<double> scalars_of(const Program& program, const Problem& problem) {
 Result<std::int64_t> evaluated(const Program& program, const text::Expression& node,
                                const Problem& problem) {
   return text::fixed_integer(node, sizes_of(program, problem), scalars_of(program, problem),
-                             program.path);
+                             program.text.path);
 }
 
 Result<std::int64_t> LeadingDimension::value(const Problem& problem) const {
@@ -229,7 +229,7 @@ class Loaded final : public TextOperation {
           return Error{ErrorKind::bad_input,
                        fmt::format("element {} of {} is {}, and its text says {} .. {}", i,
                                    input.parameter->name, value, allowed.low, allowed.high),
-                       text::position(program_->path, input.parameter->place),
+                       text::position(program_->text.path, input.parameter->place),
                        "correct the tensor, or what the text says of its values"};
       }
     }
@@ -508,7 +508,7 @@ Result<const TextOperation*> parse_text_operation(std::string_view text, const s
     return Error{ErrorKind::bad_input,
                  fmt::format("of {} operations none is called {}", all->size(), stem), path,
                  "name one like the file, or keep only one"};
-  Result<std::shared_ptr<const Program>> program = text::check_operation(*chosen, path);
+  Result<std::shared_ptr<const Program>> program = text::check_operation(*chosen);
   if (!program) return program.error();
   // Problems, cases and generators point to an operation: it is never given back.
   static std::mutex mutex;

@@ -19,6 +19,7 @@ namespace {
 using Made = std::shared_ptr<Expression>;
 
 constexpr int kDeepest = 4000;  // steps read others by recursion
+constexpr double kMostOperations = 100000;
 
 std::shared_ptr<Expression> made(Op op, Type type, Place place) {
   auto out = std::make_shared<Expression>();
@@ -65,9 +66,8 @@ bool mentions(const Symbol& symbol, int slot) {
 
 class Checker {
  public:
-  Checker(OperationText text, std::string path) : program_(std::make_shared<Program>()) {
+  explicit Checker(OperationText text) : program_(std::make_shared<Program>()) {
     program_->text = std::move(text);
-    program_->path = std::move(path);
   }
 
   Result<std::shared_ptr<const Program>> check() {
@@ -90,7 +90,7 @@ class Checker {
   };
 
   void fail(Place place, std::string message, std::string hint = "") {
-    if (!error_) error_ = error_at(program_->path, place, std::move(message), std::move(hint));
+    if (!error_) error_ = error_at(program_->text.path, place, std::move(message), std::move(hint));
   }
 
   // Stands for what an error left unknown.
@@ -431,7 +431,26 @@ class Checker {
     return out;
   }
 
+  // Functions that are written out, as silu is, have their argument more than once: 50 of them one
+  // within another are 2^50 operations.
   ExpressionPtr expression(const Node& node) {
+    ExpressionPtr out = written_out(node);
+    if (!error_ && operations_of(*out) > kMostOperations)
+      fail(node.place,
+           fmt::format("this takes more than {} operations when its functions are written out",
+                       kMostOperations),
+           "give parts of the expression names, as steps of their own");
+    return error_ ? nothing(node.place) : out;
+  }
+
+  static double operations_of(const Expression& node) {
+    if (node.operations > 0) return node.operations;
+    double count = node.condition ? 1 + operations_of(*node.condition) : 1;
+    for (const ExpressionPtr& child : node.children) count += operations_of(*child);
+    return node.operations = count;
+  }
+
+  ExpressionPtr written_out(const Node& node) {
     if (error_) return nothing(node.place);
     switch (node.kind) {
       case Kind::number:
@@ -695,6 +714,7 @@ class Checker {
     std::vector<ExpressionPtr> of;
     for (const NodePtr& child : node.children) of.push_back(number(*child));
     if (error_) return nothing(node.place);
+    if (node.name == "detach") return of[0];
     if (node.name == "max") return extreme(Op::maximum, of, node.place);
     if (node.name == "min") return extreme(Op::minimum, of, node.place);
     if (node.name == "clamp")
@@ -928,8 +948,8 @@ int Program::size(std::string_view name) const {
   return found == sizes.end() ? -1 : static_cast<int>(found - sizes.begin());
 }
 
-Result<std::shared_ptr<const Program>> check_operation(OperationText text, std::string path) {
-  return Checker(std::move(text), std::move(path)).check();
+Result<std::shared_ptr<const Program>> check_operation(OperationText text) {
+  return Checker(std::move(text)).check();
 }
 
 }  // namespace plumbline::text

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "oracles/text/nodes.h"
+
 namespace plumbline::text {
 namespace {
 
@@ -40,7 +42,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kComparis
 
 class Editor {
  public:
-  Editor(const OperationText& text, const Step& step) : text_(text) {
+  Editor(const OperationText& text, const Extents& extents, const Step& step)
+      : text_(text), extents_(extents) {
     for (const NodePtr& subscript : step.subscripts) remember(subscript, subscripts_);
     collect(*step.value);
   }
@@ -56,13 +59,15 @@ class Editor {
                          exchanged(value, first, second, references_[a], references_[b])});
       }
     }
-    out.push_back({"the reciprocal", joined(Kind::divide, number(1, *value), value)});
-    out.push_back({"the other sign", negated(value)});
-    out.push_back({"twice as much", joined(Kind::multiply, number(2, *value), value)});
-    out.push_back({"half as much", joined(Kind::divide, value, number(2, *value))});
+    out.push_back(
+        {"the reciprocal", binary_node(Kind::divide, number_node(1, value->place), value)});
+    out.push_back({"the other sign", unary_node(Kind::negate, value)});
+    out.push_back(
+        {"twice as much", binary_node(Kind::multiply, number_node(2, value->place), value)});
+    out.push_back({"half as much", binary_node(Kind::divide, value, number_node(2, value->place))});
     for (const std::string_view format : kNarrow) {
       if (value->kind != Kind::call || value->name != format)
-        out.push_back({fmt::format("rounded to {}", format), called(format, value)});
+        out.push_back({fmt::format("rounded to {}", format), call_node(format, {value})});
     }
     return out;
   }
@@ -120,45 +125,9 @@ class Editor {
     return copy;
   }
 
-  static NodePtr number(double value, const Node& at) {
-    auto out = std::make_shared<Node>();
-    out->place = at.place;
-    out->number = value;
-    out->whole = true;
-    return out;
-  }
-
-  static NodePtr joined(Kind kind, const NodePtr& a, const NodePtr& b) {
-    auto out = std::make_shared<Node>();
-    out->kind = kind;
-    out->place = a->place;
-    out->depth = 1 + std::max(a->depth, b->depth);
-    out->children = {a, b};
-    return out;
-  }
-
   static NodePtr renamed(const Node& node, std::string_view name) {
     auto out = std::make_shared<Node>(node);
     out->name = name;
-    return out;
-  }
-
-  static NodePtr called(std::string_view function, const NodePtr& argument) {
-    auto out = std::make_shared<Node>();
-    out->kind = Kind::call;
-    out->name = function;
-    out->place = argument->place;
-    out->depth = 1 + argument->depth;
-    out->children = {argument};
-    return out;
-  }
-
-  static NodePtr negated(const NodePtr& a) {
-    auto out = std::make_shared<Node>();
-    out->kind = Kind::negate;
-    out->place = a->place;
-    out->depth = 1 + a->depth;
-    out->children = {a};
     return out;
   }
 
@@ -173,22 +142,23 @@ class Editor {
       case Kind::add:
         add("without the term " + text(1), child(0));
         add("without the term " + text(0), child(1));
-        add("with - for + before " + text(1), joined(Kind::subtract, child(0), child(1)));
+        add("with - for + before " + text(1), binary_node(Kind::subtract, child(0), child(1)));
         break;
       case Kind::subtract:
         add("without the term -" + text(1), child(0));
-        add("without the term " + text(0), negated(child(1)));
-        add("with + for - before " + text(1), joined(Kind::add, child(0), child(1)));
+        add("without the term " + text(0), unary_node(Kind::negate, child(1)));
+        add("with + for - before " + text(1), binary_node(Kind::add, child(0), child(1)));
         break;
       case Kind::multiply:
         add("without the factor " + text(1), child(0));
         add("without the factor " + text(0), child(1));
-        add("divided by " + text(1) + ", not multiplied", joined(Kind::divide, child(0), child(1)));
+        add("divided by " + text(1) + ", not multiplied",
+            binary_node(Kind::divide, child(0), child(1)));
         break;
       case Kind::divide:
         add("without the divisor " + text(1), child(0));
         add("multiplied by " + text(1) + ", not divided",
-            joined(Kind::multiply, child(0), child(1)));
+            binary_node(Kind::multiply, child(0), child(1)));
         break;
       case Kind::square:
         add("without the square of " + text(0), child(0));
@@ -241,7 +211,7 @@ class Editor {
       add("as if always " + condition, node.children[1]);
     } else if (node.name == "clamp") {
       add("without clamp", node.children[0]);
-    } else if (node.children.size() == 1 && node.name != "largest") {
+    } else if (node.children.size() == 1 && node.name != "largest" && node.name != "detach") {
       add("without " + node.name, node.children[0]);
       after(node, add);
     } else if (node.name == "max" || node.name == "min") {
@@ -253,8 +223,9 @@ class Editor {
   template <typename Add>
   static void constants(const Node& node, const Add& add) {
     const NodePtr right = std::make_shared<Node>(node);
-    for (const NodePtr& wrong : {joined(Kind::multiply, number(2, node), right),
-                                 joined(Kind::divide, right, number(2, node)), negated(right)})
+    for (const NodePtr& wrong : {binary_node(Kind::multiply, number_node(2, node.place), right),
+                                 binary_node(Kind::divide, right, number_node(2, node.place)),
+                                 unary_node(Kind::negate, right)})
       add(fmt::format("with {} for {}", text_of(*wrong), text_of(node)), wrong);
   }
 
@@ -273,10 +244,11 @@ class Editor {
         return out;
       };
       add(fmt::format("with {} added after {}", text_of(*leaves), node.name),
-          joined(Kind::add, of(node.name), leaves));
+          binary_node(Kind::add, of(node.name), leaves));
       if (node.name == "rsqrt")
         add(fmt::format("with {} added after the root", text_of(*leaves)),
-            joined(Kind::divide, number(1, node), joined(Kind::add, of("sqrt"), leaves)));
+            binary_node(Kind::divide, number_node(1, node.place),
+                        binary_node(Kind::add, of("sqrt"), leaves)));
     }
   }
 
@@ -284,7 +256,7 @@ class Editor {
   void reductions(const Node& node, const Add& add) const {
     for (const std::string_view format : kNarrow)
       add(fmt::format("with {} rounded to {}", text_of(node), format),
-          called(format, std::make_shared<Node>(node)));
+          call_node(format, {std::make_shared<Node>(node)}));
     if (node.name == "max" || node.name == "min") {
       const std::string_view other = node.name == "max" ? "min" : "max";
       add(fmt::format("with {} for {}", other, node.name), renamed(node, other));
@@ -297,30 +269,17 @@ class Editor {
     for (std::size_t i = 0; i < node.indices.size(); ++i) {
       const Index& index = node.indices[i];
       auto later = std::make_shared<Node>(node);
-      later->indices[i].low =
-          index.low ? joined(Kind::add, index.low, number(1, node)) : number(1, node);
+      later->indices[i].low = index.low
+                                  ? binary_node(Kind::add, index.low, number_node(1, node.place))
+                                  : number_node(1, node.place);
       add("without the first " + index.name, std::move(later));
       NodePtr high = index.high;
-      if (!high && !node.children.empty()) high = implied(*node.children[0], index.name);
+      if (!high && !node.children.empty()) high = extents_.implied(*node.children[0], index.name);
       if (!high) continue;
       auto earlier = std::make_shared<Node>(node);
-      earlier->indices[i].high = joined(Kind::subtract, high, number(1, node));
+      earlier->indices[i].high = binary_node(Kind::subtract, high, number_node(1, node.place));
       add("without the last " + index.name, std::move(earlier));
     }
-  }
-
-  // The size that an index goes through where it is a subscript of an input.
-  NodePtr implied(const Node& node, std::string_view index) const {
-    const Parameter* tensor = node.kind == Kind::reference ? text_.find(node.name) : nullptr;
-    for (std::size_t d = 0; tensor && d < std::min(node.children.size(), tensor->sizes.size());
-         ++d) {
-      if (node.children[d]->kind == Kind::name && node.children[d]->name == index)
-        return tensor->sizes[d];
-    }
-    for (const NodePtr& child : node.children) {
-      if (NodePtr found = implied(*child, index)) return found;
-    }
-    return nullptr;
   }
 
   template <typename Add>
@@ -359,14 +318,15 @@ class Editor {
           parameter->otherwise);
     } else if (!parameter) {
       for (const Kind kind : {Kind::add, Kind::subtract}) {
-        const NodePtr moved = joined(kind, shared(), number(1, node));
+        const NodePtr moved = binary_node(kind, shared(), number_node(1, node.place));
         add(fmt::format("with {} for {}", text_of(*moved), node.name), moved);
       }
-      add(fmt::format("with 0 for {}", node.name), number(0, node));
+      add(fmt::format("with 0 for {}", node.name), number_node(0, node.place));
     }
   }
 
   const OperationText& text_;
+  const Extents& extents_;
   std::vector<NodePtr> subscripts_, references_;  // of the step, each subscript once
 };
 
@@ -374,8 +334,9 @@ class Editor {
 
 std::vector<Edit> single_edits(const OperationText& text, std::size_t most) {
   std::vector<Edit> edits;
+  const Extents extents(text);
   for (std::size_t s = 0; s < text.steps.size(); ++s) {
-    for (Variant& one : Editor(text, text.steps[s]).all(text.steps[s].value)) {
+    for (Variant& one : Editor(text, extents, text.steps[s]).all(text.steps[s].value)) {
       if (edits.size() == most) return edits;
       Edit edit{fmt::format("line {}: {}", text.steps[s].place.line, one.name), text};
       edit.text.steps[s].value = std::move(one.node);

@@ -129,11 +129,11 @@ double fixed_real(const Expression& node, std::span<const std::int64_t> sizes,
 }
 
 Error Instance::error(Place place, std::string message, std::string hint) const {
-  return error_at(program_->path, place, std::move(message), std::move(hint));
+  return error_at(program_->text.path, place, std::move(message), std::move(hint));
 }
 
 Result<std::int64_t> Instance::fixed(const Expression& node) const {
-  return fixed_integer(node, setting_.sizes, setting_.scalars, program_->path);
+  return fixed_integer(node, setting_.sizes, setting_.scalars, program_->text.path);
 }
 
 Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting setting) {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "oracles/base/suggest.h"
+#include "oracles/text/gradient.h"
 #include "oracles/text/lexer.h"
 #include "oracles/text/words.h"
 
@@ -31,17 +32,16 @@ class Parser {
       : tokens_(tokens.tokens), comments_(tokens.comments), text_(text), path_(path) {}
 
   Result<std::vector<OperationText>> file() {
-    std::vector<OperationText> operations;
     skip_lines();
     while (!error_ && now().kind != Token::Kind::end) {
-      operations.push_back(operation());
+      operation();
       skip_lines();
     }
     if (error_) return *error_;
-    if (operations.empty())
+    if (operations_.empty())
       return error_at(path_, {1, 1}, "there is no operation here",
                       "begin with operation name(x[m, n]) -> y[m, n]");
-    return operations;
+    return std::move(operations_);
   }
 
  private:
@@ -64,8 +64,12 @@ class Parser {
   }
 
   void fail(Place place, std::string message, std::string hint = "") {
+    fail(error_at(path_, place, std::move(message), std::move(hint)));
+  }
+
+  void fail(Error error) {
     if (error_) return;
-    error_ = error_at(path_, place, std::move(message), std::move(hint));
+    error_ = std::move(error);
     at_ = tokens_.size() - 1;  // every rule stops at the end
   }
 
@@ -106,14 +110,16 @@ class Parser {
     return about;
   }
 
-  OperationText operation() {
+  void operation() {
     OperationText out;
+    out.path = path_;
     const Token& first = now();
     if (!is("operation")) expected("'operation'", "a text is operation name(...) and its steps");
     need("operation");
     out.place = now().place;
     out.about = comment_above(first.place.line);
     out.name = name("the operation's name");
+    if (take("=")) return gradient(out);
     need("(");
     if (!take(")")) {
       do {
@@ -136,7 +142,50 @@ class Parser {
       skip_lines();
     }
     if (!error_) out.source = std::string(text_.substr(first.offset, end - first.offset));
-    return out;
+    operations_.push_back(std::move(out));
+  }
+
+  // operation g = gradient of f wrt x, y saving z: what that is, as a text.
+  void gradient(const OperationText& header) {
+    GradientStatement statement{{header.name, header.place}, {}, {}, {}};
+    const auto word = [&](std::string_view text) {
+      if (now().kind != Token::Kind::name || now().text != text)
+        return expected(fmt::format("'{}'", text),
+                        "write operation g = gradient of f wrt x, y saving z");
+      ++at_;
+    };
+    const auto names = [&](std::string_view what) {
+      std::vector<GradientStatement::Name> out;
+      do {
+        const Place place = now().place;
+        out.push_back({name(what), place});
+      } while (!error_ && take(","));
+      return out;
+    };
+    word("gradient");
+    word("of");
+    statement.of = {"", now().place};
+    statement.of.text = name("an operation");
+    word("wrt");
+    statement.wrt = names("an input");
+    if (!error_ && now().kind == Token::Kind::name && now().text == "saving") {
+      ++at_;
+      statement.saved = names("a step or an output");
+    }
+    if (!error_ && now().kind != Token::Kind::line_end) expected("the end of the line");
+    if (error_) return;
+    const auto forward = std::ranges::find(operations_, statement.of.text, &OperationText::name);
+    if (forward == operations_.end())
+      return fail(statement.of.place,
+                  fmt::format("there is no operation '{}' above", statement.of.text),
+                  "write it above its gradient, in the same file");
+    const Result<std::string> text = gradient_text(statement, *forward, std::string(path_));
+    if (!text) return fail(text.error());
+    Result<std::vector<OperationText>> read =
+        parse_operations(*text, fmt::format("the gradient {} in {}", header.name, path_));
+    if (!read) return fail(read.error());
+    operations_.push_back(std::move(read->front()));
+    operations_.back().about = header.about;
   }
 
   Parameter parameter(bool output) {
@@ -430,6 +479,7 @@ class Parser {
   const std::vector<Token>& tokens_;
   const std::vector<std::pair<int, std::string>>& comments_;
   std::string_view text_, path_;
+  std::vector<OperationText> operations_;
   std::size_t at_ = 0, nodes_ = 0;
   int depth_ = 0;
   std::optional<Error> error_;
@@ -473,11 +523,19 @@ std::string joined(const std::vector<NodePtr>& nodes) {
   return text;
 }
 
+// With a point or an exponent: 2.0 is no integer.
+std::string real_text(double number) {
+  std::string text = fmt::format("{}", number);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 std::string infix(const Node& node, std::string_view op) {
   const int own = binding_of(node);
   return fmt::format("{} {} {}", within(*node.children[0], own), op,
                      within(*node.children[1], own + 1));
 }
+
+}  // namespace
 
 std::string text_of(const Index& index) {
   if (index.low)
@@ -486,13 +544,11 @@ std::string text_of(const Index& index) {
   return index.name;
 }
 
-}  // namespace
-
 std::string text_of(const Node& node) {
   switch (node.kind) {
     case Kind::number:
       return node.whole ? fmt::format("{}", static_cast<std::int64_t>(node.number))
-                        : fmt::format("{}", node.number);
+                        : real_text(node.number);
     case Kind::name:
       return node.name;
     case Kind::reference:

@@ -115,6 +115,7 @@ struct Expression {
   std::vector<int> depends_on;
   int memo = -1;
   int own_symbol = -1;  // of a step's reference: the one that stands for the step's own error
+  mutable double operations = 0;  // each as often as it occurs; 0: not counted yet
 };
 
 struct Input {
@@ -149,7 +150,6 @@ struct StepTensor {
 
 struct Program {
   OperationText text;
-  std::string path;
   std::vector<std::string> sizes;
   std::vector<const Parameter*> scalars;
   std::map<std::string, ExpressionPtr> defaults;  // of scalars
@@ -165,6 +165,6 @@ struct Program {
 };
 
 // Errors name path, line and column.
-Result<std::shared_ptr<const Program>> check_operation(OperationText text, std::string path);
+Result<std::shared_ptr<const Program>> check_operation(OperationText text);
 
 }  // namespace plumbline::text

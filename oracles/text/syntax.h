@@ -88,6 +88,7 @@ struct Step {
 struct OperationText {
   std::string name;
   Place place;
+  std::string path;                   // where its lines are, as errors name it
   std::string about;                  // the comment above it
   std::string source;                 // its lines
   std::vector<Parameter> parameters;  // inputs and scalars, then outputs
@@ -104,5 +105,6 @@ std::string position(std::string_view path, Place place);
 
 // The node as it would be written.
 std::string text_of(const Node& node);
+std::string text_of(const Index& index);
 
 }  // namespace plumbline::text

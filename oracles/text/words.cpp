@@ -25,7 +25,7 @@ constexpr Function kFunctions[] = {
     {"abs", 1, 1},   {"sign", 1, 1},  {"floor", 1, 1},     {"round", 1, 1}, {"sigmoid", 1, 1},
     {"silu", 1, 1},  {"gelu", 1, 1},  {"gelu_tanh", 1, 1}, {"max", 2, 16},  {"min", 2, 16},
     {"clamp", 3, 3}, {"where", 3, 3}, {"largest", 1, 1},   {"bf16", 1, 1},  {"f16", 1, 1},
-    {"f32", 1, 1},   {"e4m3", 1, 1},  {"e5m2", 1, 1},      {"s8", 1, 1}};
+    {"f32", 1, 1},   {"e4m3", 1, 1},  {"e5m2", 1, 1},      {"s8", 1, 1},    {"detach", 1, 1}};
 
 constexpr std::array<std::string_view, 4> kIntegers = {"int", "s8", "u8", "s32"};
 constexpr std::array<std::string_view, 6> kReals = {"bf16", "f16", "f32", "e4m3", "e5m2", "ue8m0"};

@@ -130,7 +130,7 @@ class Evaluator {
   }
 
   void fail(Place place, std::string message) {
-    if (!error_) error_ = error_at(instance_.program().path, place, std::move(message));
+    if (!error_) error_ = error_at(instance_.program().text.path, place, std::move(message));
   }
 
   // The row-major index of an element that is read; -1 where there is none.

@@ -157,7 +157,7 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     if (std::isfinite(one)) largest = std::max(largest, one);
   }
   for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
-    auto program = check_operation(edit.text, instance_.program().path);
+    auto program = check_operation(edit.text);
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
     if (!instance) continue;
@@ -197,7 +197,7 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
   out.lines.push_back(fmt::format(
       "line {} of {} gives {} exactly; before it is stored, a conforming kernel has {}; "
       "the kernel stored {}",
-      piece.place.line, instance_.program().path, number_text(element.exact.value, 9),
+      piece.place.line, instance_.program().text.path, number_text(element.exact.value, 9),
       range_words(element), number_text(stored, 9)));
   NamedFaults known = faults(output, index, got);
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);

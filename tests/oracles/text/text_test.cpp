@@ -17,7 +17,7 @@ namespace {
 Result<std::shared_ptr<const Program>> checked(const std::string& text) {
   const Result<std::vector<OperationText>> parsed = parse_operations(text, "a.op");
   if (!parsed) return parsed.error();
-  return check_operation(parsed->front(), "a.op");
+  return check_operation(parsed->back());
 }
 
 // "line:column: message (hint)", or "" where nothing is wrong.
@@ -105,6 +105,33 @@ const Wrong kWrong[] = {
      "3:3: there are two steps 't' (only outputs are written in pieces)"},
     {"  y[i, j] = 1 < 2 < 3",
      "2:19: expected the end of the line, or 'for' and the steps' indices, not '<'"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of h wrt x",
+     "3:27: there is no operation 'h' above (write it above its gradient, in the same file)"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f",
+     "3:28: expected 'wrt', not the end of the line (write operation g = gradient of f wrt x, y "
+     "saving z)"},
+    {"  y[i, j] = x[i, j]\noperation g = slope of f wrt x",
+     "3:15: expected 'gradient', not 'slope' (write operation g = gradient of f wrt x, y saving "
+     "z)"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f wrt y",
+     "3:33: 'y' is no input of f (wrt takes tensors that the operation reads)"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f wrt x, x", "3:36: 'x' is there twice"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f wrt row",
+     "3:33: 'row' has integers, and no gradient"},
+    {"  y[i, j] = floor(x[i, j])\noperation g = gradient of f wrt x",
+     "3:33: no output of f changes with 'x' (remove it from wrt)"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f wrt x saving z",
+     "3:42: f computes no 'z' (saving takes steps and outputs; inputs are read where they are "
+     "needed)"},
+    {"  y[i, j] = x[i, j]\noperation g = gradient of f wrt x saving y",
+     "3:42: the gradient does not read 'y' (remove it from saving)"},
+    {"  big[i] = max[k] x[i, k]\n  y[i, j] = x[i, j] - big[i]\n"
+     "operation g = gradient of f wrt x",
+     "2:12: max[...] has no derivative where elements are equal (write detach(max[k] x[i, k]) if "
+     "the operation does not depend on it, as softmax does not on the maximum, or write the "
+     "gradient as a text of its own)"},
+    {"  y[i, j] = x[i, z]\noperation g = gradient of f wrt x",
+     "2:18: there is no 'z' here (it is no size, scalar, tensor, index or step above)"},
     {"  t[i] = 1 for i < m", "1:48: no step computes 'y' (add y[...] = ...)"},
 };
 
@@ -159,7 +186,7 @@ TEST(OperationText, TheExamplesOfItsPageAreRight) {
     EXPECT_EQ(complaint(example), "") << example;
     ++examples;
   }
-  EXPECT_EQ(examples, 5);
+  EXPECT_EQ(examples, 6);
 }
 
 Result<Instance> sized(const std::string& text, std::vector<std::int64_t> sizes) {
@@ -230,6 +257,20 @@ TEST(OperationText, HostileOnesAreRefused) {
   std::string chain = "operation f(x[m]) -> y[m]\n  t0[i] = x[i]\n";
   for (int i = 1; i < 8000; ++i) chain += fmt::format("  t{}[i] = t{}[i] + 1\n", i, i - 1);
   EXPECT_NE(complaint(chain + "  y[i] = t7999[i]\n"), "");
+  EXPECT_EQ(
+      complaint(head + many("silu(", 100) + "x[i]" + many(")", 100)),
+      "2:440: this takes more than 100000 operations when its functions are written out (give "
+      "parts of the expression names, as steps of their own)");
+  EXPECT_NE(complaint(head + many("(", 100) + "i" + many(")^2", 100)), "");
+  const std::string gradient = "\noperation g = gradient of f wrt x\n";
+  EXPECT_EQ(complaint(head + "x[i]" + many(" * x[i]", 900) + gradient),
+            "3:11: the gradient is too long (give parts of long expressions names, as steps of "
+            "their own)");
+  EXPECT_NE(complaint(head + many("silu(", 190) + "x[i]" + many(")", 190) + gradient), "");
+  std::string powers = head + "silu(x[i])^2\noperation f0 = gradient of f wrt x\n";
+  for (int i = 1; i < 100; ++i)
+    powers += fmt::format("operation f{} = gradient of f{} wrt x\n", i, i - 1);
+  EXPECT_NE(complaint(powers), "");
 }
 
 TEST(OperationText, AnyEditIsReadOrRefusedWithItsPlace) {

@@ -27,7 +27,7 @@ constexpr const char* kTexts[] = {
 // What a kernel of an edited text stores, explained by the text as it was.
 std::vector<std::string> named(const TextProblem& problem, const Edit& edit, bool& wrong) {
   wrong = false;
-  const auto program = check_operation(edit.text, "text.op");
+  const auto program = check_operation(edit.text);
   if (!program) return {};
   const Result<Instance> instance = Instance::make(*program, problem.instance().setting());
   if (!instance) return {};

@@ -15,7 +15,8 @@ namespace plumbline::text {
 
 class RandomText {
  public:
-  explicit RandomText(std::uint64_t seed) : random_(seed) {}
+  // Smooth ones have no maximum over elements.
+  explicit RandomText(std::uint64_t seed, bool smooth = false) : random_(seed), smooth_(smooth) {}
 
   // x[m, n], a[m, n] and v[n]; y[m, n] is the output.
   std::string text() {
@@ -115,13 +116,15 @@ class RandomText {
   std::string reduction(int depth) {
     if (!column_.empty()) return leaf();
     column_ = "k";
-    std::string out = fmt::format("({}[k < n{}] ({}))", one_of({"sum", "sum", "max", "min"}),
+    const std::string kind = one_of({"sum", "sum", "max", "min"});
+    std::string out = fmt::format("({}[k < n{}] ({}))", smooth_ ? "sum" : kind,
                                   one_of({"", "", " if k != i"}), real(depth - 1));
     column_.clear();
     return out;
   }
 
   Random random_;
+  bool smooth_;
   std::vector<std::string> rows_, matrices_;
   std::string column_;       // the index of the reduction that this is within
   bool has_column_ = false;  // whether j is an index of the step
