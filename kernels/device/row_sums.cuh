@@ -39,4 +39,10 @@ __device__ __forceinline__ float block_mean(float x, int n) {
   return __fdiv_rn(block_sum(x), static_cast<float>(n));
 }
 
+__device__ __forceinline__ float rsqrt_approx(float x) {
+  float y;
+  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 }  // namespace rows

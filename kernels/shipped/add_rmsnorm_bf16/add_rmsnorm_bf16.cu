@@ -6,12 +6,6 @@
 
 namespace rows {
 
-__device__ __forceinline__ float rsqrt_approx(float x) {
-  float y;
-  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 template <typename Element>
 __device__ __forceinline__ void add_rmsnorm(Source x, Target<Bf16> residual, const Bf16* gamma,
                                             Target<Element> y, long long m, int n, float eps) {

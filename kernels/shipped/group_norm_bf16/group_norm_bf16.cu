@@ -6,12 +6,6 @@
 
 namespace rows {
 
-__device__ __forceinline__ float rsqrt_approx(float x) {
-  float y;
-  asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 __device__ __forceinline__ void put(float* to, float x) { *to = x; }
 
 __device__ __forceinline__ void put(Bf16* to, float x) { *to = as_bf16(x); }
