@@ -181,8 +181,8 @@ class Solver {
       } else if (now->kind == Kind::multiply) {
         if (is_known(b)) std::swap(a, b);
         if (is_known(a)) {
-          guards_.push_back(compared(binary_node(Kind::remainder, element, a), "==",
-                                     number_node(0, element->place)));
+          guards_.push_back(compared(binary_node(Kind::remainder, element, a),
+                                     "==", number_node(0, element->place)));
           return solve(b, binary_node(Kind::floor_divide, element, a), nullptr);
         }
       } else if (now->kind == Kind::floor_divide && is_open(a) && is_known(b)) {
@@ -339,7 +339,8 @@ class Differentiator {
              "wrt takes tensors that the operation reads");
       else if (is_integer_type(found->type))
         fail(one.place, fmt::format("'{}' has integers, and no gradient", one.text));
-      if (!wrt_.insert(one.text).second) fail(one.place, fmt::format("'{}' is there twice", one.text));
+      if (!wrt_.insert(one.text).second)
+        fail(one.place, fmt::format("'{}' is there twice", one.text));
     }
     for (const GradientStatement::Name& one : statement_.saved) {
       const Parameter* found = forward_.find(one.text);
@@ -423,15 +424,17 @@ class Differentiator {
       output.sizes = tensor.sizes;
       output.optional = tensor.otherwise != nullptr;
       outputs_.push_back(output);
-      steps_.push_back({output.name, tensor.place, indices,
-                        total(nullptr, uses_[one.text], indices, tensor.sizes), {}});
+      steps_.push_back({output.name,
+                        tensor.place,
+                        indices,
+                        total(nullptr, uses_[one.text], indices, tensor.sizes),
+                        {}});
     }
   }
 
   bool has_pieces(std::string_view name) const {
-    return std::ranges::count_if(forward_.steps, [&](const Step& step) {
-             return step_name(step) == name;
-           }) > 1;
+    return std::ranges::count_if(forward_.steps,
+                                 [&](const Step& step) { return step_name(step) == name; }) > 1;
   }
 
   // Where the value of an expression is a step's, the step stands for it.
@@ -465,9 +468,7 @@ class Differentiator {
     for (const NodePtr& child : node->children) collect_indices(step, child, nullptr, out);
   }
 
-  bool is_index(std::string_view name) const {
-    return !forward_.find(name) && !is_size(name);
-  }
+  bool is_index(std::string_view name) const { return !forward_.find(name) && !is_size(name); }
 
   bool is_size(std::string_view name) const {
     const auto within = [&](const auto& self, const NodePtr& node) -> bool {
@@ -509,8 +510,7 @@ class Differentiator {
       return;
     }
     const std::vector<NodePtr> indices = element_names(uses, *sizes, &step);
-    const NodePtr first =
-        is_output ? reference_node(known_[name], indices, step.place) : nullptr;
+    const NodePtr first = is_output ? reference_node(known_[name], indices, step.place) : nullptr;
     const std::string own = is_output ? free_name(known_[name] + "_all") : gradient_of(name);
     std::vector<Index> bounds;
     for (std::size_t d = 0; d < indices.size(); ++d)
@@ -591,8 +591,9 @@ class Differentiator {
       return down(last, weight, under(around, loses), nullptr);
     }
     if (name == "clamp") {
-      down(of[0], weight, under(under(around, compared(of[0], ">=", of[1])),
-                                compared(of[0], "<=", of[2])), nullptr);
+      down(of[0], weight,
+           under(under(around, compared(of[0], ">=", of[1])), compared(of[0], "<=", of[2])),
+           nullptr);
       down(of[1], weight, under(around, compared(of[0], "<", of[1])), nullptr);
       return down(of[2], weight, under(around, compared(of[0], ">", of[2])), nullptr);
     }
@@ -626,10 +627,12 @@ class Differentiator {
     if (name == "log") return weight.over(x);
     if (name == "log2") return weight.times(log2e).over(x);
     if (name == "sqrt") return weight.times(0.5).over(value);
-    if (name == "rsqrt") return weight.times(-0.5).times(value).times(unary_node(Kind::square, value));
+    if (name == "rsqrt")
+      return weight.times(-0.5).times(value).times(unary_node(Kind::square, value));
     if (name == "tanh") return weight.times(minus(number(1), unary_node(Kind::square, value)));
     if (name == "erf")
-      return weight.times(2 * inv_sqrtpi).times(call_node("exp", {unary_node(Kind::negate, unary_node(Kind::square, x))}));
+      return weight.times(2 * inv_sqrtpi)
+          .times(call_node("exp", {unary_node(Kind::negate, unary_node(Kind::square, x))}));
     if (name == "sin") return weight.times(call_node("cos", {x}));
     if (name == "cos") return weight.times(-1).times(call_node("sin", {x}));
     if (name == "abs") return weight.times(call_node("sign", {x}));
@@ -641,26 +644,25 @@ class Differentiator {
     if (name == "gelu") {  // Phi(x) + x phi(x)
       const NodePtr erf = call_node("erf", {times(number(std::numbers::sqrt2 / 2), x)});
       const NodePtr density = call_node("exp", {times(number(-0.5), unary_node(Kind::square, x))});
-      return weight.times(
-          plus(times(number(0.5), plus(number(1), erf)),
-               times(times(number(inv_sqrtpi / std::numbers::sqrt2), x), density)));
+      return weight.times(plus(times(number(0.5), plus(number(1), erf)),
+                               times(times(number(inv_sqrtpi / std::numbers::sqrt2), x), density)));
     }
     if (name == "gelu_tanh") {
       constexpr double kRoot = 0.7978845608028654, kCubic = 0.044715;  // sqrt(2 / pi)
       const NodePtr cubed = times(times(number(kCubic), x), unary_node(Kind::square, x));
       const NodePtr t = call_node("tanh", {times(number(kRoot), plus(x, cubed))});
       const NodePtr inner = plus(number(1), times(number(3 * kCubic), unary_node(Kind::square, x)));
-      return weight.times(
-          plus(times(number(0.5), plus(number(1), t)),
-               times(times(times(number(kRoot / 2), x), minus(number(1), unary_node(Kind::square, t))), inner)));
+      return weight.times(plus(
+          times(number(0.5), plus(number(1), t)),
+          times(times(times(number(kRoot / 2), x), minus(number(1), unary_node(Kind::square, t))),
+                inner)));
     }
     return std::nullopt;
   }
 
   void reduction(const Node& node, const Weight& weight, Surroundings around) {
     if (node.name != "sum") {
-      fail(node.place,
-           fmt::format("{}[...] has no derivative where elements are equal", node.name),
+      fail(node.place, fmt::format("{}[...] has no derivative where elements are equal", node.name),
            fmt::format("write detach({}) if the operation does not depend on it, as softmax does "
                        "not on the maximum, or write the gradient as a text of its own",
                        text_of(node)));
@@ -826,17 +828,19 @@ class Differentiator {
     std::vector<Index> indices;
     for (const Index& one : use.around.indices) {
       const std::string name = fmt::format("{}{}{}", one.name, kMark, ++marks_);
-      indices.push_back({name, one.place, marked_inside(one.low, marked),
-                         marked_inside(one.high, marked)});
+      indices.push_back(
+          {name, one.place, marked_inside(one.low, marked), marked_inside(one.high, marked)});
       marked[one.name] = name_node(name, one.place);
     }
     const auto own = [&](const NodePtr& node) { return marked_inside(node, marked); };
+
     // A subscript of the read that occurs elsewhere, too, is the element's.
     struct Same {
       int depth;
       std::string text;
       NodePtr element;
     };
+
     std::vector<Same> same;
     const auto remember = [&](const NodePtr& node, const NodePtr& element_node) {
       const NodePtr here = own(node);
@@ -874,10 +878,8 @@ class Differentiator {
     for (const NodePtr& one : use.around.conditions) conditions.push_back(known(one));
     conditions.insert(conditions.end(), solver.equal().begin(), solver.equal().end());
     Weight weight{use.weight.coefficient, {}, {}};
-    for (const NodePtr& one : use.weight.factors)
-      weight.factors.push_back(known(one));
-    for (const NodePtr& one : use.weight.divisors)
-      weight.divisors.push_back(known(one));
+    for (const NodePtr& one : use.weight.factors) weight.factors.push_back(known(one));
+    for (const NodePtr& one : use.weight.divisors) weight.divisors.push_back(known(one));
     return summed(solver.left(), conditions, weight);
   }
 
@@ -910,8 +912,7 @@ class Differentiator {
       outer.factors.push_back(counts ? sum : with_children(*sum, {product(inner)}));
     }
     NodePtr node = product(outer);
-    if (outside)
-      node = call_node("where", {outside, node, number_node(0, node->place)});
+    if (outside) node = call_node("where", {outside, node, number_node(0, node->place)});
     return {node, weight.coefficient < 0};
   }
 
@@ -1065,8 +1066,8 @@ class Differentiator {
       for (const Parameter& one : parameters) text += (text.empty() ? "" : ", ") + written(one);
       return text;
     };
-    std::string out = wrapped(fmt::format("operation {}({}) -> {}", statement_.name.text, list(inputs_),
-                               list(outputs_)));
+    std::string out = wrapped(
+        fmt::format("operation {}({}) -> {}", statement_.name.text, list(inputs_), list(outputs_)));
     for (const Step& step : steps_) out += wrapped(written(step));
     return out;
   }
@@ -1100,7 +1101,9 @@ class Differentiator {
       std::size_t at = std::string::npos;
       int brackets = 0, fewest = 0;  // where few are open, in the second half of the line
       for (std::size_t i = 8; i < kColumns; ++i) {
-        brackets += line[i] == '[' || line[i] == '(' ? 1 : line[i] == ']' || line[i] == ')' ? -1 : 0;
+        brackets += line[i] == '[' || line[i] == '('   ? 1
+                    : line[i] == ']' || line[i] == ')' ? -1
+                                                       : 0;
         const bool ends = std::string_view("+-*/,=").find(line[i - 1]) != std::string::npos;
         const bool better = at < kColumns / 2 || at == std::string::npos || brackets <= fewest;
         if (line[i] != ' ' || !ends || !better) continue;

@@ -58,8 +58,7 @@ class Forward {
   Value product(const Expression&, std::span<const Value> of) const {
     Value out = of[0];
     for (const Value& one : of.subspan(1))
-      out = {Number(out.value * one.value),
-             Number(out.slope * one.value + out.value * one.slope)};
+      out = {Number(out.value * one.value), Number(out.slope * one.value + out.value * one.slope)};
     return out;
   }
 
@@ -205,8 +204,7 @@ Values<typename Domain::Value> evaluated(const std::shared_ptr<const Program>& p
         values.push_back(input.integer ? static_cast<double>(random.between(0, high - 1))
                                        : with_exponent(random, -2, 0));
       tensor.set_bits(e, encode(format(FormatId::f32), values[static_cast<std::size_t>(e)]));
-      values[static_cast<std::size_t>(e)] =
-          to_double(format(FormatId::f32), tensor.bits(e));
+      values[static_cast<std::size_t>(e)] = to_double(format(FormatId::f32), tensor.bits(e));
     }
     pointers.push_back(&tensor);
   }
@@ -218,14 +216,14 @@ Values<typename Domain::Value> evaluated(const std::shared_ptr<const Program>& p
     for (std::int64_t i = 0; i < instance->step_elements(step); ++i)
       values.push_back(evaluator.element(step, i));
   }
-  EXPECT_FALSE(evaluator.error().has_value())
-      << evaluator.error()->text() << "\n" << program->text.source;
+  EXPECT_FALSE(evaluator.error().has_value()) << evaluator.error()->text() << "\n"
+                                              << program->text.source;
   return out;
 }
 
 const std::map<std::string, std::int64_t> kSizes = {
-    {"m", 3}, {"n", 6}, {"v", 7}, {"t", 5}, {"kv", 2}, {"group", 3}, {"d", 6}, {"e", 2},
-    {"groups", 2}, {"w", 3}, {"p", 2}, {"heads", 2}, {"rot", 4}, {"positions", 5}};
+    {"m", 3}, {"n", 6},      {"v", 7}, {"t", 5}, {"kv", 2},    {"group", 3}, {"d", 6},
+    {"e", 2}, {"groups", 2}, {"w", 3}, {"p", 2}, {"heads", 2}, {"rot", 4},   {"positions", 5}};
 
 struct ByHand {
   const char* name;
@@ -301,7 +299,8 @@ const ByHand kByHand[] = {
      "operation g = gradient of f wrt x\n",
      "operation h(dy[m, n], x[m, 2 n]) -> dx[m, 2 n]\n"
      "  s[i, j] = 1 / (1 + exp(-x[i, j])) for i < m, j < n\n"
-     "  dx[i, j] = dy[i, j] * x[i, n + j] * (s[i, j] + x[i, j] * s[i, j] * (1 - s[i, j])) for j < n\n"
+     "  dx[i, j] = dy[i, j] * x[i, n + j] * (s[i, j] + x[i, j] * s[i, j] * (1 - s[i, j])) for j < "
+     "n\n"
      "  dx[i, n + j] = dy[i, j] * x[i, j] * s[i, j] for j < n\n"},
     {"interleaved",
      "operation f(x[m, 2 n]) -> y[m, n]\n"
@@ -319,11 +318,13 @@ const ByHand kByHand[] = {
      "  flat[i] = lse[i] - (sum[j] x[i, j]) / v\n"
      "  loss[i] = where(target[i] == ignore, 0, (1 - smoothing) * hit[i] + smoothing * flat[i])\n"
      "operation g = gradient of f wrt x saving lse\n",
-     "operation h(dloss[m], dlse[m], x[m, v], target[m]: s32 in 0 .. v, lse[m], smoothing = 0.25) ->\n"
+     "operation h(dloss[m], dlse[m], x[m, v], target[m]: s32 in 0 .. v, lse[m], smoothing = 0.25) "
+     "->\n"
      "    dx[m, v]\n"
      "  p[i, j] = exp(x[i, j] - lse[i])\n"
      "  wanted[i, j] = where(target[i] == j, 1 - smoothing, 0) + smoothing / v for i < m, j < v\n"
-     "  dx[i, j] = where(target[i] == 2, 0, dloss[i] * (p[i, j] - wanted[i, j])) + dlse[i] * p[i, j]\n"},
+     "  dx[i, j] = where(target[i] == 2, 0, dloss[i] * (p[i, j] - wanted[i, j])) + dlse[i] * p[i, "
+     "j]\n"},
     {"gather",
      "operation f(table[v, n], row[t]: s32 in 0 .. v) -> y[t, n]\n"
      "  y[i, j] = where(row[i] < 1, 0, table[row[i], j])\n"
@@ -360,12 +361,14 @@ const ByHand kByHand[] = {
      "  c1[i, g] = (sum[k < w, q < p] (u[i, g * w + k, q] * xhat[i, g * w + k, q])) /\n"
      "      (w * p) for i < m, g < groups\n"
      "  c2[i, g] = (sum[k < w, q < p] u[i, g * w + k, q]) / (w * p) for i < m, g < groups\n"
-     "  dx[i, k, q] = rstd[i, k // w] * (u[i, k, q] - xhat[i, k, q] * c1[i, k // w] - c2[i, k // w])\n"
+     "  dx[i, k, q] = rstd[i, k // w] * (u[i, k, q] - xhat[i, k, q] * c1[i, k // w] - c2[i, k // "
+     "w])\n"
      "  dgamma[k] = sum[i, q] (dy[i, k, q] * xhat[i, k, q])\n"},
     {"attention",
      "operation f(q[n, kv * group, d], k[m, kv, d], v[m, kv, e], scale = 0.5) ->\n"
      "    o[n, kv * group, e], lse[n, kv * group]?\n"
-     "  z[i, h, j] = scale * (sum[c] (q[i, h, c] * k[j, h // group, c])) for j < m, h < kv * group\n"
+     "  z[i, h, j] = scale * (sum[c] (q[i, h, c] * k[j, h // group, c])) for j < m, h < kv * "
+     "group\n"
      "  big[i, h] = max[j if j <= i] z[i, h, j]\n"
      "  lse[i, h] = big[i, h] + log(sum[j if j <= i] exp(z[i, h, j] - big[i, h]))\n"
      "  p[i, h, j] = where(j <= i, exp(z[i, h, j] - lse[i, h]), 0)\n"
@@ -374,14 +377,17 @@ const ByHand kByHand[] = {
      "operation h(do[n, kv * group, e], dlse[n, kv * group], q[n, kv * group, d], k[m, kv, d],\n"
      "            v[m, kv, e], lse[n, kv * group], scale = 0.5) ->\n"
      "    dq[n, kv * group, d], dk[m, kv, d], dv[m, kv, e]\n"
-     "  z[i, h, j] = scale * (sum[c] (q[i, h, c] * k[j, h // group, c])) for j < m, h < kv * group\n"
+     "  z[i, h, j] = scale * (sum[c] (q[i, h, c] * k[j, h // group, c])) for j < m, h < kv * "
+     "group\n"
      "  p[i, h, j] = where(j <= i, exp(z[i, h, j] - lse[i, h]), 0)\n"
      "  o[i, h, c] = sum[j] (p[i, h, j] * v[j, h // group, c]) for h < kv * group\n"
      "  delta[i, h] = sum[c] (do[i, h, c] * o[i, h, c]) for i < n, h < kv * group\n"
-     "  dp[i, h, j] = sum[c < e] (do[i, h, c] * v[j, h // group, c]) for i < n, h < kv * group, j < m\n"
+     "  dp[i, h, j] = sum[c < e] (do[i, h, c] * v[j, h // group, c]) for i < n, h < kv * group, j "
+     "< m\n"
      "  ds[i, h, j] = p[i, h, j] * (dp[i, h, j] - delta[i, h] + dlse[i, h])\n"
      "  dq[i, h, c] = scale * (sum[j] (ds[i, h, j] * k[j, h // group, c]))\n"
-     "  dk[j, g, c] = scale * (sum[i < n, r < group] (ds[i, g * group + r, j] * q[i, g * group + r, c]))\n"
+     "  dk[j, g, c] = scale * (sum[i < n, r < group] (ds[i, g * group + r, j] * q[i, g * group + "
+     "r, c]))\n"
      "  dv[j, g, c] = sum[i < n, r < group] (p[i, g * group + r, j] * do[i, g * group + r, c])\n"},
 };
 
@@ -410,7 +416,8 @@ TEST(TextGradients, AreThoseOfTheFormulasThatAreKnown) {
             const Number difference = abs(Number(ours.at(name)[i] - values[i]));
             EXPECT_LE(static_cast<double>(difference), 0x1p-100)
                 << name << " " << i << ": " << static_cast<double>(values[i]) << " by hand, "
-                << static_cast<double>(ours.at(name)[i]) << "\n" << derived->text.source;
+                << static_cast<double>(ours.at(name)[i]) << "\n"
+                << derived->text.source;
           }
         }
         return 0;
@@ -458,8 +465,8 @@ TEST(TextGradients, OfFunctionsAreThoseOfWhatTheyStandFor) {
 std::vector<OperationText> with_gradient(const std::string& text) {
   std::vector<std::string> wrt = {"x", "a", "v"};
   while (!wrt.empty()) {
-    const std::string all = text + fmt::format("operation g = gradient of drawn wrt {}\n",
-                                               fmt::join(wrt, ", "));
+    const std::string all =
+        text + fmt::format("operation g = gradient of drawn wrt {}\n", fmt::join(wrt, ", "));
     Result<std::vector<OperationText>> parsed = parse_operations(all, "text.op");
     if (parsed) return *std::move(parsed);
     const std::string error = parsed.error().text();
@@ -512,7 +519,8 @@ TEST(TextGradients, OfRandomTextsAreTheTransposeOfTheirDerivative) {
       ++compared;
       EXPECT_LE(static_cast<double>(abs(Number(ahead - back)) / scale), 0x1p-40)
           << "seed " << seed << ": " << static_cast<double>(ahead) << " forward, "
-          << static_cast<double>(back) << " back\n" << text << operations[1].source;
+          << static_cast<double>(back) << " back\n"
+          << text << operations[1].source;
       return 0;
     });
     if (HasFailure()) return;
