@@ -311,7 +311,7 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
   if (largest > kLargest && factors > 1) return special_product(of);
   if (factors <= 1) return out;
   const double reach = out.reach() + out.error, size = std::fabs(out.value);
-  const bool lost_between = factors > 2 && size != 0 && size - reach < kSmallest * largest;
+  const bool lost_between = factors > 2 && size + reach > 0 && size - reach < kSmallest * largest;
   if (points && out.error == 0 && !lost_between && (factors == 2 || not_powers <= 1)) {
     out.own = rounding_of_point(out.value);
   } else if (factors == 2) {

@@ -101,6 +101,19 @@ TEST(TextForms, AnErrorThatTwoUsesShareCancels) {
   EXPECT_LT(shared, apart / 4);
 }
 
+// 1 + erf(-92) is 0 exactly, and 2^-22 to a kernel: what it loses below the normal numbers, a later
+// factor makes larger.
+TEST(TextForms, AFactorOfZeroThatErrsIsLostBetweenOthers) {
+  const TextProblem problem(
+      "operation f(x[m, n]) -> y[m]\n"
+      "  y[i] = 0.5 * x[i, 0] * (1 + erf(x[i, 0])) * x[i, 1]\n",
+      {200, 2}, [](std::int64_t i, Random& random) {
+        return i % 2 == 0 ? -92 - random.unit() : std::ldexp(1 + random.unit(), -127);
+      });
+  for (const bool flushed : {false, true})
+    check_conforming(problem, {.flushed = flushed}, 50, flushed ? "flushed" : "kept");
+}
+
 TEST(TextForms, ExactStepsAreSingleNumbers) {
   const TextProblem problem(
       "operation exact(x[m, n]) -> y[m]\n"
