@@ -235,6 +235,9 @@ class Parser {
   Step step() {
     Step out;
     out.place = now().place;
+    if (is("for"))
+      fail(out.place, "a step begins here, and 'for' cannot begin one",
+           "a line goes on in the next one behind an operator or a comma, or inside brackets");
     out.name = name("a step, name[i, j] = ...");
     if (take("[")) out.subscripts = expressions("]");
     need("=");

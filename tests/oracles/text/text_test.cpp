@@ -105,6 +105,10 @@ const Wrong kWrong[] = {
      "3:3: there are two steps 't' (only outputs are written in pieces)"},
     {"  y[i, j] = 1 < 2 < 3",
      "2:19: expected the end of the line, or 'for' and the steps' indices, not '<'"},
+    {"  t[i] = 1\n      for i < m",
+     "3:7: a step begins here, and 'for' cannot begin one (a line goes on in the next one behind "
+     "an "
+     "operator or a comma, or inside brackets)"},
     {"  y[i, j] = x[i, j]\noperation g = gradient of h wrt x",
      "3:27: there is no operation 'h' above (write it above its gradient, in the same file)"},
     {"  y[i, j] = x[i, j]\noperation g = gradient of f",
