@@ -122,7 +122,7 @@ NodePtr compared(const NodePtr& a, std::string_view op, const NodePtr& b) {
   return out;
 }
 
-// 0 can only be beyond it where it says so.
+// Whether it cannot be negative: the indices of an element are not.
 bool is_natural(const Node& node) {
   switch (node.kind) {
     case Kind::number:
@@ -321,9 +321,11 @@ class Differentiator {
   }
 
   // As the steps name it on the right: an inout tensor with '.
-  std::string step_name(const Step& step) const {
-    const Parameter* parameter = forward_.find(step.name);
-    return parameter && parameter->inout ? step.name + "'" : step.name;
+  std::string step_name(const Step& step) const { return exit_name(step.name); }
+
+  std::string exit_name(const std::string& name) const {
+    const Parameter* parameter = forward_.find(name);
+    return parameter && parameter->inout ? name + "'" : name;
   }
 
   bool has_step(std::string_view name) const {
@@ -343,8 +345,7 @@ class Differentiator {
         fail(one.place, fmt::format("'{}' is there twice", one.text));
     }
     for (const GradientStatement::Name& one : statement_.saved) {
-      const Parameter* found = forward_.find(one.text);
-      const std::string name = found && found->inout ? one.text + "'" : one.text;
+      const std::string name = exit_name(one.text);
       if (!has_step(name))
         fail(one.place, fmt::format("{} computes no '{}'", forward_.name, one.text),
              "saving takes steps and outputs; inputs are read where they are needed");
@@ -883,8 +884,8 @@ class Differentiator {
     return summed(solver.left(), conditions, weight);
   }
 
-  // where(conditions, weight * sum[left if conditions] weight, 0): what does not depend on the sum's
-  // indices stands before it.
+  // where(conditions, weight * sum[left if conditions] weight, 0): what does not depend on the
+  // indices of the sum stands before it.
   static Signed summed(const std::vector<Index>& left, const std::vector<NodePtr>& conditions,
                        const Weight& weight) {
     std::set<std::string, std::less<>> names;
@@ -1004,8 +1005,7 @@ class Differentiator {
       steps_.insert(steps_.begin(), std::move(copy));
     }
     for (const GradientStatement::Name& one : statement_.saved) {
-      const std::string name = has_step(one.text + "'") ? one.text + "'" : one.text;
-      if (!error_ && !needed_.contains(plain(name)))
+      if (!error_ && !needed_.contains(plain(exit_name(one.text))))
         fail(one.place, fmt::format("the gradient does not read '{}'", one.text),
              "remove it from saving");
     }
@@ -1043,7 +1043,7 @@ class Differentiator {
     for (const GradientStatement::Name& one : statement_.saved) {
       const Parameter* parameter = forward_.find(one.text);
       Parameter saved;
-      saved.name = parameter && parameter->inout ? plain(one.text + "'") : one.text;
+      saved.name = plain(exit_name(one.text));
       saved.is_tensor = true;
       saved.sizes = *extents_.of(one.text);
       if (parameter && !is_integer_type(parameter->type)) saved.type = parameter->type;
