@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kInstructionK = "instruction_k";
+
 // <folder>/shipped/*/*.toml, sorted. Folders that cannot be read are passed over; Registry::open
 // reports the one that matters.
 std::vector<std::string> manifest_paths(const std::string& folder) {
@@ -76,6 +78,9 @@ void Registry::note_instruction_k(std::string_view name, std::int64_t k) {
   if (kernel == manifests_.end()) return;
   note(kernel->promised.contract);
   for (auto& [output, promised] : kernel->promised_for) note(promised.contract);
+  const bool is_term = std::ranges::count(kernel->operation->terms(), kInstructionK, &Field::name) > 0;
+  if (is_term && kernel->terms.integer(kInstructionK) == 0)
+    kernel->terms.set_integer(kInstructionK, k);
 }
 
 const Manifest* Registry::find(std::string_view name) const {

@@ -122,9 +122,12 @@ Status check_units(const Manifest& kernel, std::string_view ptx, std::string_vie
   if (!module) return {};
   const std::vector<UnitUse> uses = uses_in(*module);
   const auto refused = [&](const std::string& says, const std::string& has, std::string_view term) {
+    const bool is_unit = term == "unit" && !uses.empty();
     return Error{ErrorKind::cannot_run,
                  fmt::format("the contract of {} says {}, but {}", kernel.name, says, has),
-                 place_in_manifest(kernel, term), fmt::format("correct `{}`", term)};
+                 place_in_manifest(kernel, term),
+                 is_unit ? fmt::format("write unit = \"{}\"", uses.front().unit)
+                         : fmt::format("correct `{}`", term)};
   };
   const auto first_use = [&]() {
     return fmt::format("{}:{} is {}", file, uses.front().line, uses.front().text);

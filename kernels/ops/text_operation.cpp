@@ -15,6 +15,7 @@
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/file.h"
+#include "oracles/bounds/contract/describe.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/text/definition.h"
 #include "oracles/reference/text/oracle.h"
@@ -35,6 +36,7 @@ constexpr std::int64_t kLargestInteger = std::int64_t{1} << 31;
 constexpr std::array<std::string_view, 3> kOut = {"bf16", "f16", "f32"};
 // What arithmetic in f32 is read from and stored as.
 constexpr std::array<std::string_view, 6> kRead = {"bf16", "f16", "f32", "e4m3", "e5m2", "s8"};
+constexpr std::array<std::string_view, 4> kUnits = {"fma.f32", "mma.sync", "wgmma", "tcgen05"};
 constexpr std::array<std::string_view, 2> kSums = {"parallel", "any"};
 constexpr std::array<std::string_view, 3> kFunctions = {"fast", "approx", "precise"};
 constexpr std::array<std::string_view, 2> kSubnormals = {"flushed", "kept"};
@@ -44,6 +46,8 @@ constexpr auto kInteger = FieldKind::integer;
 
 // clang-format off
 constexpr std::array kTerms = {
+    Field{"unit", kWord, 0, 0, 0, kUnits, "what adds products of two operands: fma.f32 as all other sums; else tensor cores, of operands that have a format for them"},
+    Field{"instruction_k", kInteger, 0, 0, 256, {}, "k of the unit's instruction, as 8 of mma.m16n8k8; 0: that of the PTX"},
     Field{"sums", kWord, 0, 0, 0, kSums, "how many additions a term of a sum of n passes through: parallel, at most n / 32 + 6; any, n - 1"},
     Field{"lanes", kInteger, 0, 0, 65536, {}, "partial sums of a sum, joined in pairs; 0: as `sums` says"},
     Field{"vector", kInteger, 1, 1, 64, {}, "neighboring terms that a partial sum takes at a time"},
@@ -184,6 +188,29 @@ class Loaded final : public TextOperation {
     return specs;
   }
 
+  // A unit of tensor cores has a sum to add on every target.
+  Status check_terms(const Problem& terms, const Manifest& manifest) const override {
+    const text::ProductUnit any = unit_of(terms, 0);
+    if (any.unit.unit != Unit::tensor_core) return {};
+    const Problem problem(manifest.schema());
+    const auto format_of = [&](int input) -> std::optional<FormatId> {
+      const std::string& name = program_->inputs[static_cast<std::size_t>(input)].parameter->name;
+      if (!manifest.formats.contains(name)) return std::nullopt;
+      return manifest.tensor_format(name, problem);
+    };
+    for (const int target : manifest.targets) {
+      if (!text::ProductSums(*program_, unit_of(terms, target), false, format_of).empty()) continue;
+      return Error{
+          ErrorKind::bad_input,
+          fmt::format("no sum of {} is one of products that {} multiplies on sm_{}", name_,
+                      terms.word("unit"), target),
+          "",
+          "write sum[k] (a[i, k] * b[k, j]) where a and b are inputs of 16 or 8 bits, or rounded: "
+          "bf16(...); or leave `unit` out"};
+    }
+    return {};
+  }
+
   Status check_sizes(const Manifest& manifest) const override {
     constexpr std::int64_t kTried[] = {1, 2, 3, 7, 16, 33, 100, 128, 130, 257, 1000};
     constexpr std::int64_t kOthers[] = {1, 8, 128};
@@ -259,7 +286,7 @@ class Loaded final : public TextOperation {
     return terms;
   }
 
-  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int,
+  std::unique_ptr<CaseOracle> oracle(const Problem& problem, const Manifest& manifest, int sm,
                                      const CaseTensors& tensors) const override {
     Result<Instance> instance = instance_of(problem, manifest);
     PLUMB_ASSERT(instance.ok());
@@ -270,7 +297,7 @@ class Loaded final : public TextOperation {
       outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem)});
     }
     return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
-                                              arithmetic_of(manifest.terms), std::move(outputs));
+                                              arithmetic_of(manifest.terms, sm), std::move(outputs));
   }
 
  private:
@@ -440,8 +467,13 @@ class Loaded final : public TextOperation {
     return layout;
   }
 
-  static text::Arithmetic arithmetic_of(const Problem& terms) {
+  static text::ProductUnit unit_of(const Problem& terms, int sm) {
+    return {*contract_unit(terms.word("unit")), terms.integer("instruction_k"), sm};
+  }
+
+  static text::Arithmetic arithmetic_of(const Problem& terms, int sm) {
     text::Arithmetic out;
+    out.products = unit_of(terms, sm);
     out.any_order = terms.word("sums") == "any";
     out.lanes = terms.integer("lanes");
     out.vector = terms.integer("vector");

@@ -9,6 +9,9 @@
 //   Total                         a sum, maximum or minimum that grows term by term
 //   compare(op, a, b)             a Truth
 //
+// A domain that tells sums on tensor cores from others also has Products, a sum of products that
+// grows pair by pair, and product_sum(node), which is null for any other sum.
+//
 // Elements are computed when they are asked for, and kept: all of them, or those of one row where
 // rows do not need each other.
 #pragma once
@@ -96,6 +99,8 @@ class Evaluator {
   const std::optional<Error>& error() const { return error_; }
 
  private:
+  static constexpr Truth kAlways{true};
+
   // What was computed of one step.
   struct Kept {
     std::int64_t row = -1;
@@ -248,11 +253,7 @@ class Evaluator {
   // Calls body(whether the condition holds) for all values of the ranges' indices.
   template <typename Body>
   void reduce(const Expression& node, std::size_t depth, const Body& body) {
-    if (depth == node.ranges.size()) {
-      const Truth counts = node.condition ? truth(*node.condition) : Truth{true};
-      if (counts.holds || counts.open()) body(counts);
-      return;
-    }
+    if (depth == node.ranges.size()) return body(node.condition ? truth(*node.condition) : kAlways);
     const Range& range = node.ranges[depth];
     const std::int64_t low = range.low ? integer(*range.low) : 0;
     const std::int64_t high = integer(*range.high[0]);
@@ -306,6 +307,27 @@ class Evaluator {
         fail(node.place, "no condition");
         return {};
     }
+  }
+
+  // A term whose condition does not hold is 0 to a kernel, which multiplies whole tiles.
+  template <typename Sum>
+  Value products(const Expression& node, const Sum& sum) {
+    typename Domain::Products total(domain_, sum);
+    const Expression& body = *node.children[0];
+    reduce(node, 0, [&](const Truth& counts) {
+      if (!counts.holds && !counts.open()) return total.skip();
+      const Value a = factor<typename Domain::Products>(*body.children[0]);
+      total.add(a, factor<typename Domain::Products>(*body.children[1]), counts);
+    });
+    return total.value();
+  }
+
+  // An element of a tensor reaches a tensor core as it is stored.
+  template <typename Products>
+  Value factor(const Expression& node) {
+    if (node.op != Op::input) return real(node);
+    const std::int64_t at = place_of(node, instance_.input_shape(node.id));
+    return at < 0 ? domain_.real(0) : Products::stored(inputs_.at(node.id, at));
   }
 
   Value real(const Expression& node) {
@@ -369,8 +391,13 @@ class Evaluator {
       }
       case Op::reduce:
         return remembered(node, reals_, [&] {
+          if constexpr (requires { typename Domain::Products; }) {
+            if (const auto* sum = domain_.product_sum(node)) return products(node, *sum);
+          }
           typename Domain::Total total(domain_, node);
-          reduce(node, 0, [&](const Truth& counts) { total.add(child(0), counts); });
+          reduce(node, 0, [&](const Truth& counts) {
+            if (counts.holds || counts.open()) total.add(child(0), counts);
+          });
           return total.value();
         });
       default:

@@ -118,6 +118,18 @@ double Form::reach() const {
   return out;
 }
 
+Forms::Forms(const Arithmetic& arithmetic, const Instance& instance) : arithmetic_(arithmetic) {
+  if (arithmetic.products.unit.unit != Unit::tensor_core) return;
+  const Program& program = instance.program();
+  products_ = std::make_shared<ProductSums>(
+      program, arithmetic.products, arithmetic.flushed, [&](int input) -> std::optional<FormatId> {
+        const auto i = static_cast<std::size_t>(input);
+        if (!instance.setting().present[i]) return std::nullopt;
+        const auto parameter = program.inputs[i].parameter - program.text.parameters.data();
+        return instance.format_of(static_cast<int>(parameter));
+      });
+}
+
 double Forms::tiny() const { return arithmetic_.flushed ? kSmallest : 0x1p-150; }
 
 // Of one operation whose result has a magnitude from `least` to `most`.
@@ -803,6 +815,100 @@ Form Forms::Total::value() const {
   if (kind_ == Reduction::sum) return terms_ == 0 ? forms_.real(0) : sum();
   if (terms_ == 0) return forms_.input(kind_ == Reduction::max ? -kInfinity : kInfinity);
   return total_;
+}
+
+void Forms::Products::add(const Form& a, const Form& b, const Truth& counts) {
+  a_.push_back(counts.open() ? forms_.either(counts, a, Form{}) : a);
+  b_.push_back(b);
+  for (const Form* one : {&a_.back(), &b_.back()}) {
+    special_ |= one->special;
+    known_ = known_ && !one->special && one->reach() == 0 && one->error == 0;
+  }
+}
+
+// What the unit may lose of these products in whatever order: of factors that are not known the
+// largest ones, and of products whose sign is not known both signs. What need not be finite counts
+// as 0.
+bound::PreparedProducts Forms::Products::prepared(std::vector<double>& value,
+                                                  std::vector<double>& exponent,
+                                                  std::vector<double>& lowest) const {
+  const auto most = [](const Form& x) {
+    const double size = std::fabs(x.value) + x.reach() + x.error;
+    const auto nearest = static_cast<float>(size);
+    return nearest < size ? std::nextafterf(nearest, kFloatInfinity) : nearest;
+  };
+  const auto is_known = [](const Form& x) { return x.reach() == 0 && x.error == 0; };
+  const auto sign_is_known = [](const Form& x) {
+    return x.reach() + x.error < std::fabs(x.value);
+  };
+  for (std::size_t p = 0; p < a_.size(); ++p) {
+    const Form &a = a_[p], &b = b_[p];
+    if (a.special || b.special) continue;
+    const PreparedElement x = prepare(most(a), how_.model.a_minimum_exponent),
+                          y = prepare(most(b), how_.model.b_minimum_exponent);
+    if (x.value == 0 || y.value == 0) continue;
+    const double size = static_cast<double>(x.value) * y.value;
+    const bool known = is_known(a) && is_known(b), signs = sign_is_known(a) && sign_is_known(b);
+    const double sign = (a.value < 0) == (b.value < 0) ? 1 : -1;
+    for (const double one : {sign * size, -sign * size}) {
+      value.push_back(one);
+      exponent.push_back(static_cast<double>(x.exponent) * y.exponent);
+      lowest.push_back(known ? static_cast<double>(x.lowest) * y.lowest : 0);
+      if (signs) break;
+    }
+  }
+  return {value, exponent, lowest};
+}
+
+Form Forms::Products::value() const {
+  if (special_) return special_sum();
+  const auto count = static_cast<std::int64_t>(a_.size());
+  Form out;
+  RunningBound bound;
+  if (known_) {
+    std::vector<float> a, b;
+    for (const Form& one : a_) a.push_back(static_cast<float>(one.value));
+    for (const Form& one : b_) b.push_back(static_cast<float>(one.value));
+    bound = running_bound(how_.model, a.data(), b.data(), count);
+    out.value = bound.sum;
+    out.error = bound.sum_error;
+  } else {
+    std::vector<double> value, exponent, lowest;
+    BoundModel any = how_.model;
+    any.schedule = Schedule::any;
+    any.parts = 0;
+    bound = bound::any_order_bound(any, prepared(value, exponent, lowest));
+    for (std::size_t p = 0; p < a_.size(); ++p) {
+      const double a = a_[p].value, b = b_[p].value;
+      const double reach_a = a_[p].reach() + a_[p].error, reach_b = b_[p].reach() + b_[p].error;
+      const double error = std::fabs(a) * b_[p].error + std::fabs(b) * a_[p].error +
+                           a_[p].error * b_[p].error;
+      add_exact(out.value, out.error, a * b, error * kSlack);
+      out.own += std::fabs(a) * reach_b + std::fabs(b) * reach_a + reach_a * reach_b;
+    }
+  }
+  if (!bound.classes.is_only(ResultClass::finite)) return special_sum();
+  out.own = (out.own + bound.error) * kSlack;
+  return forms_.checked(out);
+}
+
+// The sum of what the products' ranges are, where it need not be finite.
+Form Forms::Products::special_sum() const {
+  std::vector<double> value, exponent, lowest;
+  BoundModel any = how_.model;
+  any.schedule = Schedule::any;
+  any.parts = 0;
+  const double lost = bound::any_order_bound(any, prepared(value, exponent, lowest)).error;
+  double magnitude = 0;
+  for (const double one : value) magnitude += std::fabs(one);
+  SpanSum total;
+  double sum = 0, error = 0;
+  for (std::size_t p = 0; p < a_.size(); ++p) {
+    total.add(times(span_of(a_[p]), span_of(b_[p])));
+    add_exact(sum, error, a_[p].value * b_[p].value,
+              a_[p].error != 0 || b_[p].error != 0 ? kInfinity : 0);
+  }
+  return special(total.total(magnitude > 0 ? lost / magnitude : 0, lost), sum, error);
 }
 
 RangedElement ranged(const Form& a) {

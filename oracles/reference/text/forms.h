@@ -14,11 +14,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "oracles/bounds/accumulator/any_order.h"
 #include "oracles/reference/range_verdict.h"
 #include "oracles/reference/text/evaluator.h"
+#include "oracles/reference/text/product_sums.h"
 #include "oracles/reference/text/spans.h"
 
 namespace plumbline::text {
@@ -36,6 +39,7 @@ struct Arithmetic {
   bool any_order = false;
   Functions functions = Functions::fast;
   bool flushed = true;  // subnormal operands and results may count as 0
+  ProductUnit products{.unit = {Unit::fma_f32, Instruction::mma_sync}};
 
   std::int64_t additions(std::int64_t terms) const;
 };
@@ -55,7 +59,16 @@ class Forms {
  public:
   using Value = Form;
 
+  // Of a kernel without tensor cores.
   explicit Forms(const Arithmetic& arithmetic) : arithmetic_(arithmetic) {}
+
+  // Of one that gives some sums of the instance's program to tensor cores, where the contract says
+  // so.
+  Forms(const Arithmetic& arithmetic, const Instance& instance);
+
+  const ProductSum* product_sum(const Expression& sum) const {
+    return products_ ? products_->find(sum) : nullptr;
+  }
 
   Form real(double x, double rest = 0) const;
   Form whole(std::int64_t k) const;
@@ -92,6 +105,31 @@ class Forms {
     int lattice_ = 1 << 20;  // 2^lattice divides all terms
   };
 
+  // A sum of products on tensor cores. A kernel's factor may be another than the exact one where it
+  // was rounded to its format.
+  class Products {
+   public:
+    Products(const Forms& forms, const ProductSum& how) : forms_(forms), how_(how) {}
+
+    // Of a tensor's element: no operation of f32 takes it for 0.
+    static Form stored(double x) { return Forms({.flushed = false}).input(x); }
+
+    void skip() { add(Form{}, Form{}, {true}); }
+
+    void add(const Form& a, const Form& b, const Truth& counts);
+    Form value() const;
+
+   private:
+    bound::PreparedProducts prepared(std::vector<double>& value, std::vector<double>& exponent,
+                                     std::vector<double>& lowest) const;
+    Form special_sum() const;
+
+    const Forms& forms_;
+    const ProductSum& how_;
+    std::vector<Form> a_, b_;
+    bool known_ = true, special_ = false;
+  };
+
  private:
   double tiny() const;  // what a result below 2^-126 may lose
   double rounding(double least, double most) const;
@@ -103,6 +141,7 @@ class Forms {
   Form special_product(std::span<const Form> of) const;
 
   Arithmetic arithmetic_;
+  std::shared_ptr<const ProductSums> products_;  // null: there are none
 };
 
 // What a conforming kernel may round when it stores the value.

@@ -161,7 +161,7 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
     if (!instance) continue;
-    Evaluator<Forms> evaluator(*instance, inputs_, Forms(arithmetic_));
+    Evaluator<Forms> evaluator = forms_of(*instance);
     // A range that holds almost anything is no explanation.
     const auto fits = [&](std::int64_t i) {
       const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));

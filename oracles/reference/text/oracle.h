@@ -40,7 +40,11 @@ class TextOracle final : public CaseOracle {
  private:
   const Output& of(int output) const { return outputs_[static_cast<std::size_t>(output)]; }
 
-  Evaluator<Forms> forms() const { return {instance_, inputs_, Forms(arithmetic_)}; }
+  Evaluator<Forms> forms_of(const Instance& instance) const {
+    return {instance, inputs_, Forms(arithmetic_, instance)};
+  }
+
+  Evaluator<Forms> forms() const { return forms_of(instance_); }
 
   // The simple faults that would give all of these outputs.
   NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;

@@ -20,6 +20,7 @@
 #include "oracles/formats/encode.h"
 #include "oracles/reference/text/definition.h"
 #include "oracles/reference/text/forms.h"
+#include "tests/oracles/bounds/accumulator/family_sums.h"
 
 namespace plumbline::text {
 
@@ -32,6 +33,14 @@ class Drawn {
 
   Drawn(const Arithmetic& arithmetic, std::uint64_t seed)
       : arithmetic_(arithmetic), random_(std::make_shared<Random>(seed)) {}
+
+  // A kernel that gives sums of products to this unit.
+  Drawn(const Arithmetic& arithmetic, std::uint64_t seed, const testing::FamilyUnit& unit,
+        std::shared_ptr<const ProductSums> products)
+      : Drawn(arithmetic, seed) {
+    unit_ = &unit;
+    products_ = std::move(products);
+  }
 
   float real(double x, double = 0) const { return flushed(static_cast<float>(x)); }
 
@@ -112,6 +121,40 @@ class Drawn {
     return maximum == (a > b) ? a : b;
   }
 
+  const ProductSum* product_sum(const Expression& sum) const {
+    return products_ ? products_->find(sum) : nullptr;
+  }
+
+  // By instructions of the unit, in a schedule that is drawn for every sum.
+  class Products {
+   public:
+    Products(const Drawn& drawn, const ProductSum& how) : drawn_(drawn), how_(how) {}
+
+    static float stored(double x) { return static_cast<float>(x); }
+
+    void skip() { add(0, 0, {true}); }
+
+    void add(float a, float b, const Truth&) {
+      of_.a.push_back(a);
+      of_.b.push_back(b);
+    }
+
+    float value() const {
+      testing::Operands of = of_;
+      if (!how_.in_order) drawn_.shuffle(of);
+      const auto k = static_cast<std::int64_t>(of.a.size());
+      const testing::FamilyUnit& unit = *drawn_.unit_;
+      return testing::family_sum(unit, of,
+                                 testing::family_schedule(unit, k, 16, *drawn_.random_),
+                                 *drawn_.random_);
+    }
+
+   private:
+    const Drawn& drawn_;
+    const ProductSum& how_;
+    testing::Operands of_;
+  };
+
   float round_to(FormatId to, float x) const {
     return static_cast<float>(Definition<double>().round_to(to, x));
   }
@@ -156,6 +199,14 @@ class Drawn {
     return flushed(static_cast<float>(y + by * (relative * std::fabs(y) + absolute)));
   }
 
+  void shuffle(testing::Operands& of) const {
+    for (std::size_t i = of.a.size(); i > 1; --i) {
+      const auto other = static_cast<std::size_t>(random_->below(i));
+      std::swap(of.a[i - 1], of.a[other]);
+      std::swap(of.b[i - 1], of.b[other]);
+    }
+  }
+
   template <typename Join>
   float joined(std::vector<float> of, Join join) const {
     while (of.size() > 1) {
@@ -188,12 +239,16 @@ class Drawn {
 
   Arithmetic arithmetic_;
   std::shared_ptr<Random> random_;
+  const testing::FamilyUnit* unit_ = nullptr;
+  std::shared_ptr<const ProductSums> products_;  // null: no sum is one of tensor cores
 };
 
 class TextProblem {
  public:
+  // Inputs are rounded to the format.
   TextProblem(const std::string& text, std::vector<std::int64_t> sizes,
-              const std::function<double(std::int64_t, Random&)>& element, std::uint64_t seed = 1) {
+              const std::function<double(std::int64_t, Random&)>& element, std::uint64_t seed = 1,
+              FormatId stored = FormatId::f32) {
     const Result<std::vector<OperationText>> parsed = parse_operations(text, "text.op");
     EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
     const Result<std::shared_ptr<const Program>> program = check_operation(parsed->front());
@@ -203,7 +258,7 @@ class TextProblem {
     for (const Parameter* one : (*program)->scalars)
       setting.scalars.push_back(fixed_real(*(*program)->defaults.at(one->name), {}, {}));
     setting.present.assign((*program)->inputs.size(), true);
-    setting.formats.assign((*program)->text.parameters.size(), FormatId::f32);
+    setting.formats.assign((*program)->text.parameters.size(), stored);
     Result<Instance> instance = Instance::make(*program, std::move(setting));
     EXPECT_TRUE(instance.ok()) << (instance.ok() ? "" : instance.error().text());
     instance_ = std::make_unique<Instance>(*std::move(instance));
@@ -212,9 +267,9 @@ class TextProblem {
     for (std::size_t i = 0; i < (*program)->inputs.size(); ++i) {
       const auto shape = instance_->input_shape(static_cast<int>(i));
       Tensor& tensor = *tensors_.emplace_back(
-          std::make_unique<Tensor>(dense_layout(FormatId::f32, {shape.begin(), shape.end()})));
+          std::make_unique<Tensor>(dense_layout(stored, {shape.begin(), shape.end()})));
       for (std::int64_t e = 0; e < tensor.layout.count(); ++e)
-        tensor.set_bits(e, encode(format(FormatId::f32), element(e, random)));
+        tensor.set_bits(e, encode(format(stored), element(e, random)));
       pointers.push_back(&tensor);
     }
     inputs_ = Inputs(pointers);
@@ -258,7 +313,7 @@ inline double with_exponent(Random& random, int least, int most) {
 inline constexpr Data kData[] = {
     {"normal", [](std::int64_t, Random& random) { return with_exponent(random, -3, 1); }},
     {"offset", [](std::int64_t, Random& random) { return 100 + with_exponent(random, -9, -5); }},
-    {"integers", [](std::int64_t, Random& random) { return 1.0 * random.between(-4, 4); }},
+    {"integers", [](std::int64_t, Random& random) { return static_cast<double>(random.between(-4, 4)); }},
     {"wide", [](std::int64_t, Random& random) { return with_exponent(random, -60, 60); }},
     {"large", [](std::int64_t, Random& random) { return with_exponent(random, 120, 127); }},
     {"small", [](std::int64_t, Random& random) { return with_exponent(random, -149, -120); }},

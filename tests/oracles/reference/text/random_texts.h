@@ -143,7 +143,7 @@ inline void check_random_texts(std::uint64_t first, std::uint64_t count) {
     const std::string what = fmt::format("seed {}, {}:\n{}", seed, data.name, text);
     check_conforming(problem, arithmetic, 3, what);
     check_definition(problem, what);
-    if (testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
   }
 }
 
