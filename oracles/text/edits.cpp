@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "oracles/text/nodes.h"
+#include "oracles/text/words.h"
 
 namespace plumbline::text {
 namespace {
@@ -59,6 +60,7 @@ class Editor {
                          exchanged(value, first, second, references_[a], references_[b])});
       }
     }
+    add_everywhere(value, out);
     out.push_back(
         {"the reciprocal", binary_node(Kind::divide, number_node(1, value->place), value)});
     out.push_back({"the other sign", unary_node(Kind::negate, value)});
@@ -106,11 +108,45 @@ class Editor {
     }
   }
 
-  // Each once.
-  static void remember(const NodePtr& node, std::vector<NodePtr>& nodes) {
+  // A subscript that several references have may be wrong in all of them.
+  void add_everywhere(const NodePtr& value, std::vector<Variant>& out) const {
+    std::vector<NodePtr> once, twice;
+    count_subscripts(*value, once, twice);
+    for (const NodePtr& subscript : twice) {
+      for (const Variant& one : variants(subscript))
+        out.push_back({one.name + " in every subscript " + text_of(*subscript),
+                       with_subscript(value, text_of(*subscript), one.node)});
+    }
+  }
+
+  static void count_subscripts(const Node& node, std::vector<NodePtr>& once,
+                               std::vector<NodePtr>& twice) {
+    for (const NodePtr& child : node.children) {
+      const bool compound = node.kind == Kind::reference && !child->children.empty();
+      if (compound && !remember(child, once)) remember(child, twice);
+      count_subscripts(*child, once, twice);
+    }
+    if (node.condition) count_subscripts(*node.condition, once, twice);
+  }
+
+  static NodePtr with_subscript(const NodePtr& node, std::string_view subscript,
+                                const NodePtr& other) {
+    auto copy = std::make_shared<Node>(*node);
+    for (NodePtr& child : copy->children) {
+      const bool is_it = node->kind == Kind::reference && text_of(*child) == subscript;
+      child = is_it ? other : with_subscript(child, subscript, other);
+    }
+    if (copy->condition) copy->condition = with_subscript(copy->condition, subscript, other);
+    return copy;
+  }
+
+  // Each once: whether it is new.
+  static bool remember(const NodePtr& node, std::vector<NodePtr>& nodes) {
     const std::string text = text_of(*node);
-    if (std::ranges::none_of(nodes, [&](const NodePtr& one) { return text_of(*one) == text; }))
-      nodes.push_back(node);
+    if (std::ranges::any_of(nodes, [&](const NodePtr& one) { return text_of(*one) == text; }))
+      return false;
+    nodes.push_back(node);
+    return true;
   }
 
   static NodePtr exchanged(const NodePtr& node, std::string_view first, std::string_view second,
@@ -140,25 +176,37 @@ class Editor {
     const auto child = [&](std::size_t i) { return node.children[i]; };
     switch (node.kind) {
       case Kind::add:
+        before_the_term(node, add);
         add("without the term " + text(1), child(0));
         add("without the term " + text(0), child(1));
         add("with - for + before " + text(1), binary_node(Kind::subtract, child(0), child(1)));
         break;
       case Kind::subtract:
+        before_the_term(node, add);
         add("without the term -" + text(1), child(0));
         add("without the term " + text(0), unary_node(Kind::negate, child(1)));
         add("with + for - before " + text(1), binary_node(Kind::add, child(0), child(1)));
         break;
       case Kind::multiply:
+        after_the_factor(node, add);
         add("without the factor " + text(1), child(0));
         add("without the factor " + text(0), child(1));
         add("divided by " + text(1) + ", not multiplied",
             binary_node(Kind::divide, child(0), child(1)));
         break;
       case Kind::divide:
+        after_the_factor(node, add);
         add("without the divisor " + text(1), child(0));
         add("multiplied by " + text(1) + ", not divided",
             binary_node(Kind::multiply, child(0), child(1)));
+        break;
+      case Kind::floor_divide:
+        add("without the divisor " + text(1), child(0));
+        add("with % for // before " + text(1), binary_node(Kind::remainder, child(0), child(1)));
+        break;
+      case Kind::remainder:
+        add("without % " + text(1), child(0));
+        add("with // for % before " + text(1), binary_node(Kind::floor_divide, child(0), child(1)));
         break;
       case Kind::square:
         add("without the square of " + text(0), child(0));
@@ -229,6 +277,35 @@ class Editor {
       add(fmt::format("with {} for {}", text_of(*wrong), text_of(node)), wrong);
   }
 
+  // (a - b) * c as a * c - b, and c * (a - b); likewise of sums and quotients.
+  template <typename Add>
+  static void after_the_factor(const Node& node, const Add& add) {
+    for (const auto& [at, by] : {std::pair{0, 1}, {1, 0}}) {
+      const NodePtr &inner = node.children[static_cast<std::size_t>(at)],
+                    &factor = node.children[static_cast<std::size_t>(by)];
+      const bool is_sum = inner->kind == Kind::add || inner->kind == Kind::subtract;
+      if (!is_sum || (node.kind == Kind::divide && at == 1)) continue;
+      add(fmt::format("with {} {} after the {} {}", text_of(*inner->children[1]),
+                      inner->kind == Kind::add ? "added" : "subtracted",
+                      node.kind == Kind::divide ? "divisor" : "factor", text_of(*factor)),
+          binary_node(inner->kind, binary_node(node.kind, inner->children[0], factor),
+                      inner->children[1]));
+    }
+  }
+
+  // a * c - b as (a - b) * c; likewise of sums and quotients.
+  template <typename Add>
+  static void before_the_term(const Node& node, const Add& add) {
+    const NodePtr &inner = node.children[0], &term = node.children[1];
+    if (inner->kind != Kind::multiply && inner->kind != Kind::divide) return;
+    add(fmt::format("with {} {} before the {} {}", text_of(*term),
+                    node.kind == Kind::add ? "added" : "subtracted",
+                    inner->kind == Kind::divide ? "divisor" : "factor",
+                    text_of(*inner->children[1])),
+        binary_node(inner->kind, binary_node(node.kind, inner->children[0], term),
+                    inner->children[1]));
+  }
+
   // f(a + b) as f(a) + b; of rsqrt also as 1 / (sqrt(a) + b).
   template <typename Add>
   static void after(const Node& node, const Add& add) {
@@ -282,6 +359,40 @@ class Editor {
     }
   }
 
+  // Of tensors and steps of codes: one off, or with a sign.
+  template <typename Add>
+  void integers(const Node& node, const Add& add) const {
+    const NodePtr right = std::make_shared<Node>(node);
+    const Parameter* parameter = text_.find(node.name);
+    const bool is_input = parameter && is_integer_type(parameter->type);
+    for (const Kind kind : {Kind::add, Kind::subtract}) {
+      const NodePtr moved = binary_node(kind, right, number_node(1, node.place));
+      if (is_input) add(fmt::format("with {} for {}", text_of(*moved), node.name), moved);
+    }
+    const auto signed_bits = [&](int bits) {
+      const NodePtr half = number_node(1 << (bits - 1), node.place);
+      auto below = std::make_shared<Node>(*binary_node(Kind::compare, right, half));
+      below->name = "<";
+      const NodePtr wrapped =
+          binary_node(Kind::subtract, right, number_node(1 << bits, node.place));
+      add(fmt::format("with {} taken for signed integers of {} bits", node.name, bits),
+          call_node("where", {below, right, wrapped}));
+    };
+    if (is_input && parameter->type == "u8") signed_bits(8);
+    const bool is_nibble = std::ranges::any_of(text_.steps, [&](const Step& step) {
+      return step.name == node.name && has_nibbles(*step.value);
+    });
+    if (is_nibble) signed_bits(4);
+  }
+
+  static bool has_nibbles(const Node& node) {
+    const bool splits = node.kind == Kind::floor_divide || node.kind == Kind::remainder;
+    if (splits && node.children[1]->kind == Kind::number && node.children[1]->number == 16)
+      return true;
+    return std::ranges::any_of(node.children,
+                               [](const NodePtr& one) { return has_nibbles(*one); });
+  }
+
   template <typename Add>
   void names(const Node& node, const Add& add) const {
     const auto shared = [&] { return std::make_shared<Node>(node); };
@@ -305,6 +416,7 @@ class Editor {
           add(fmt::format("with {} for {} in {}", then, now, text_of(node)), std::move(elsewhere));
         }
       }
+      integers(node, add);
       if (node.children.size() == 2) {
         auto turned = shared();
         std::swap(turned->children[0], turned->children[1]);
