@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/assert.h"
@@ -106,6 +107,16 @@ class Loaded final : public TextOperation {
     about_ += "```\n" + program_->text.source + "```\n";
     make_fields();
     make_tensors();
+    for (const int step : program_->outputs) {
+      std::set<int> read;
+      add_read(step, read);
+      for (const int from : read) {
+        const text::StepTensor& choice = program_->steps[static_cast<std::size_t>(from)];
+        if (choice.is_choice())
+          follows_.push_back(
+              {program_->steps[static_cast<std::size_t>(step)].output, choice.output});
+      }
+    }
     for (const text::StepTensor& step : program_->steps) {
       for (const text::Piece& piece : step.pieces) depends_on_data_ |= reads_by_data(*piece.value);
     }
@@ -125,6 +136,8 @@ class Loaded final : public TextOperation {
   std::span<const Field> terms() const override { return kTerms; }
 
   bool has_pure_sums(const Problem&, const Manifest&) const override { return false; }
+
+  std::span<const Follows> follows() const override { return follows_; }
 
   const text::OperationText& text() const override { return program_->text; }
 
@@ -294,7 +307,8 @@ class Loaded final : public TextOperation {
     for (const int step : program_->outputs) {
       const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
       if (!manifest.formats.contains(tensor.output)) continue;
-      outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem)});
+      outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem),
+                         tensor.is_choice() ? tensors.find(tensor.output) : nullptr});
     }
     return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
                                               arithmetic_of(manifest.terms, sm), std::move(outputs));
@@ -342,6 +356,22 @@ class Loaded final : public TextOperation {
     }
     once += terms * combinations(needed, problem);
     return 1;
+  }
+
+  // Adds the steps that a value reads, itself or through others.
+  void add_read(const text::Expression& node, std::set<int>& steps) const {
+    if (node.op == text::Op::step && steps.insert(node.id).second) add_read(node.id, steps);
+    if (node.condition) add_read(*node.condition, steps);
+    for (const text::ExpressionPtr& child : node.children) add_read(*child, steps);
+    for (const text::Range& range : node.ranges) {
+      if (range.low) add_read(*range.low, steps);
+      for (const text::ExpressionPtr& high : range.high) add_read(*high, steps);
+    }
+  }
+
+  void add_read(int step, std::set<int>& steps) const {
+    for (const text::Piece& piece : program_->steps[static_cast<std::size_t>(step)].pieces)
+      add_read(*piece.value, steps);
   }
 
   static bool reads_by_data(const text::Expression& node) {
@@ -522,6 +552,7 @@ class Loaded final : public TextOperation {
   std::vector<TensorName> tensors_;
   std::vector<Derived> derived_;
   std::vector<std::string> pads_;
+  std::vector<Follows> follows_;
   std::deque<std::string> names_, helps_;  // what the tables' views point to
   std::deque<std::vector<std::string_view>> types_;
   std::vector<std::unique_ptr<ComputedName>> computed_;

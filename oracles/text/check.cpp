@@ -295,6 +295,8 @@ class Checker {
                     fmt::format("write {}[...] = ... for {} < n", step.name, one.name));
       piece.ranges.push_back(std::move(range));
     }
+    check_choice(step, tensor, piece);
+    if (error_) return;
     const int depth = depth_of(*piece.value);
     if (depth > kDeepest)
       return fail(step.place,
@@ -306,13 +308,46 @@ class Checker {
       program_->steps.back().depth = depth;
     } else {
       tensor->depth = std::max(tensor->depth, depth);
-      tensor->type = Type::real;
+      tensor->type = is_integer_output(*tensor) ? Type::integer : Type::real;
+      if (tensor->type == Type::integer && piece.value->type != Type::integer)
+        return fail(step.place,
+                    fmt::format("'{}' is {}, and {} is no integer", name, tensor->parameter->type,
+                                text_of(*step.value)),
+                    "integers are sizes, indices, counts, tensors of integers and top[j, 0] x[j]");
       if (piece.value->type == Type::boolean)
         return fail(step.place, fmt::format("'{}' is an output: a number, and no condition", name),
                     "write where(..., 1, 0)");
       tensor->pieces.push_back(std::move(piece));
       tensor->has_symbol = tensor->pieces.size() == 1 && all_plain(tensor->pieces[0]);
     }
+  }
+
+  static bool is_integer_output(const StepTensor& tensor) {
+    return tensor.parameter->output && tensor.parameter->type == "s32";
+  }
+
+  // What a kernel chooses among numbers that are nearly equal is known where it stores the choice.
+  void check_choice(const Step& step, const StepTensor* tensor, const Piece& piece) {
+    const auto count_tops = [](const auto& self, const Expression& node) -> int {
+      int count = node.op == Op::reduce && node.id == static_cast<int>(Reduction::top) ? 1 : 0;
+      for (const ExpressionPtr& child : node.children) count += self(self, *child);
+      if (node.condition) count += self(self, *node.condition);
+      for (const Range& range : node.ranges)
+        for (const ExpressionPtr& high : range.high) count += self(self, *high);
+      return count;
+    };
+    const int tops = count_tops(count_tops, *piece.value);
+    if (tops == 0) return;
+    const Expression& value = *piece.value;
+    const bool alone =
+        tops == 1 && value.op == Op::reduce && value.id == static_cast<int>(Reduction::top);
+    if (!alone || !tensor || !is_integer_output(*tensor) || !tensor->pieces.empty() ||
+        tensor->parameter->optional || !all_plain(piece))
+      return fail(step.place, "top[...] is the whole right side of an output that every kernel has",
+                  "write id[i, s] = top[j, s] x[i, j] for an output id[m, k]: s32");
+    const Expression& rank = *value.children[1];
+    if (rank.op != Op::index && rank.op != Op::constant)
+      fail(step.place, "a rank is a number, or an index of the left side", "as s in id[i, s]");
   }
 
   static bool all_plain(const Piece& piece) {
@@ -826,6 +861,7 @@ class Checker {
       ranges.push_back(std::move(range));
     }
     if (node.condition) out->condition = condition(*node.condition);
+    if (node.name == "top") return top(node, before, out, std::move(ranges));
     const bool sure = !out->condition || settled(*out->condition);
     if (node.name == "count" && sure) {
       out->id = static_cast<int>(Reduction::count);
@@ -842,6 +878,29 @@ class Checker {
       const bool sums = node.name == "sum";
       out->type = sure && sums ? out->children[0]->type : Type::real;
     }
+    return closed(node, before, out, std::move(ranges));
+  }
+
+  // Which of these is the largest, the next, ...: the rank is said outside of the index.
+  ExpressionPtr top(const Node& node, std::size_t before, const Made& out,
+                    std::vector<Range> ranges) {
+    out->id = static_cast<int>(Reduction::top);
+    out->type = Type::integer;
+    const ExpressionPtr body = number(*node.children[0]);
+    if (!error_ && out->condition && !settled(*out->condition))
+      fail(node.place, "the condition of top compares real numbers",
+           "put -inf for what does not count: top[j, 0] where(c, x[j], -inf)");
+    std::vector<Bound> inner(scope_.begin() + static_cast<std::ptrdiff_t>(before), scope_.end());
+    scope_.resize(before);
+    const ExpressionPtr rank = integer(*node.children[1], "a rank");
+    scope_.insert(scope_.end(), inner.begin(), inner.end());
+    out->children = {body, rank};
+    return closed(node, before, out, std::move(ranges));
+  }
+
+  // The ends of a reduction's indices, which are not in scope any more.
+  ExpressionPtr closed(const Node& node, std::size_t before, const Made& out,
+                       std::vector<Range> ranges) {
     for (std::size_t i = 0; i < ranges.size() && !error_; ++i) {
       if (ranges[i].high.empty()) ranges[i].high = scope_[before + i].implied;
       if (ranges[i].high.empty())
@@ -922,9 +981,9 @@ class Checker {
       if (!step.output.empty()) program_->outputs.push_back(static_cast<int>(i));
     }
     for (const Parameter& one : program_->text.parameters) {
-      if (one.output && is_integer_type(one.type) && one.type != "s8")
+      if (one.output && is_integer_type(one.type) && one.type != "s8" && one.type != "s32")
         fail(one.place, fmt::format("the output '{}' cannot be {}", one.name, one.type),
-             "outputs are s8, or real numbers");
+             "outputs are s32, s8, or real numbers");
     }
   }
 
@@ -941,6 +1000,11 @@ int Program::input(std::string_view name) const {
     if (inputs[i].parameter->name == name) return static_cast<int>(i);
   }
   return -1;
+}
+
+bool StepTensor::is_choice() const {
+  const Expression& value = *pieces.front().value;
+  return value.op == Op::reduce && value.id == static_cast<int>(Reduction::top);
 }
 
 int Program::size(std::string_view name) const {

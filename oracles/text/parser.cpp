@@ -468,14 +468,23 @@ class Parser {
       return made;
     }
     need("[");
-    do {
+    NodePtr rank;
+    if (made->name == "top") {
       made->indices.push_back(index());
-    } while (!error_ && take(","));
+      if (!error_ && !is(",")) expected("',' and a rank", "top[j, 0] x[j] is where the largest is");
+      need(",");
+      rank = sum();
+    } else {
+      do {
+        made->indices.push_back(index());
+      } while (!error_ && take(","));
+    }
     if (take("if")) made->condition = expression();
     need("]");
     if (made->name == "count") return made;
     const Deeper deeper(*this);
-    adopt(*made, {power()});
+    const NodePtr body = power();
+    adopt(*made, rank ? std::vector{body, rank} : std::vector{body});
     return made;
   }
 
@@ -587,6 +596,7 @@ std::string text_of(const Node& node) {
   }
   std::string indices;
   for (const Index& one : node.indices) indices += (indices.empty() ? "" : ", ") + text_of(one);
+  if (node.children.size() > 1) indices += ", " + text_of(*node.children[1]);
   if (node.condition) indices += " if " + text_of(*node.condition);
   if (node.children.empty()) return fmt::format("{}[{}]", node.name, indices);
   return fmt::format("{}[{}] {}", node.name, indices, within(*node.children[0], 6));

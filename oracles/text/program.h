@@ -52,7 +52,9 @@ enum class Op : std::uint8_t {
   logical_not,
 };
 
-enum class Reduction : std::uint8_t { sum, max, min, count };
+// top: the index of the largest, next to largest ... of the body; the second child says which, from
+// 0. Of equal ones the lower index comes first. -1: there are not so many.
+enum class Reduction : std::uint8_t { sum, max, min, count, top };
 enum class Comparison : std::uint8_t { less, less_equal, greater, greater_equal, equal, not_equal };
 enum class Function : std::uint8_t {
   exp,
@@ -146,6 +148,10 @@ struct StepTensor {
   int depth = 0;            // of its expressions and those of the steps that they read
 
   bool plain() const { return pieces.size() == 1; }
+
+  // An output that is chosen by real numbers: a kernel may choose another of those that its
+  // roundings do not tell apart, and what reads it is computed from what the kernel stored.
+  bool is_choice() const;
 };
 
 struct Program {

@@ -31,7 +31,8 @@ enum class Kind : std::uint8_t {
   remainder,     // a % b, of integers, with the sign of b
   square,        // a^2
   call,          // exp(a); `name`
-  reduce,   // sum[j if c] a; `name`, `indices`, `condition`, children: the body (none for count)
+  reduce,   // sum[j if c] a; `name`, `indices`, `condition`, children: the body (none for count).
+            // top[j, s] a: the body, and s
   compare,  // a < b; `name` is the operator
   logical_and,  // a and b
   logical_or,   // a or b

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kWords = {"operation", "for", "if",  "in",
                                                     "and",       "or",  "not", "inout"};
-constexpr std::array<std::string_view, 4> kReducers = {"sum", "max", "min", "count"};
+constexpr std::array<std::string_view, 5> kReducers = {"sum", "max", "min", "count", "top"};
 
 struct Function {
   std::string_view name;

@@ -95,6 +95,24 @@ class Evaluator {
     return real(*piece.value);
   }
 
+  // Of a step of integers.
+  std::int64_t integer_element(int step, std::int64_t index) {
+    return integer(*instance_.locate(step, index, slots_).value);
+  }
+
+  // What a choice is made from (StepTensor::is_choice).
+  struct Candidates {
+    std::int64_t rank = 0;
+    std::vector<std::pair<std::int64_t, Value>> of;  // by index
+  };
+
+  Candidates candidates(int step, std::int64_t index) {
+    return candidates(*instance_.locate(step, index, slots_).value);
+  }
+
+  // Steps whose elements are not computed: a kernel stored them. Empty: computed.
+  void give(std::vector<std::vector<std::int64_t>> steps) { given_ = std::move(steps); }
+
   // What went wrong: a subscript that left its tensor.
   const std::optional<Error>& error() const { return error_; }
 
@@ -205,6 +223,9 @@ class Evaluator {
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
         if (at < 0) return 0;
+        const auto step = static_cast<std::size_t>(node.id);
+        if (step < given_.size() && !given_[step].empty())
+          return given_[step][static_cast<std::size_t>(at)];
         return kept(node.id, at, &Kept::integers,
                     [&](const Piece& piece) { return integer(*piece.value); });
       }
@@ -232,10 +253,40 @@ class Evaluator {
       case Op::where:
         return truth(*node.children[0]).holds ? child(1) : child(2);
       case Op::reduce:
-        return remembered(node, integers_, [&] { return reduced(node); });
+        return remembered(node, integers_, [&] {
+          return node.id == static_cast<int>(Reduction::top) ? chosen(candidates(node))
+                                                             : reduced(node);
+        });
       default:
         return bad("no integer");
     }
+  }
+
+  Candidates candidates(const Expression& node) {
+    Candidates out;
+    out.rank = integer(*node.children[1]);
+    const auto slot = static_cast<std::size_t>(node.ranges[0].slot);
+    reduce(node, 0, [&](const Truth& counts) {
+      if (!counts.holds) return;
+      const std::int64_t index = slots_[slot];
+      out.of.emplace_back(index, real(*node.children[0]));
+    });
+    return out;
+  }
+
+  // NaN is the least. Only as many as the rank says have to be in order.
+  std::int64_t chosen(Candidates from) {
+    const auto is_nan = [&](const Value& x) { return !domain_.compare(Comparison::equal, x, x).holds; };
+    const auto before = [&](const auto& a, const auto& b) {
+      if (domain_.compare(Comparison::greater, a.second, b.second).holds) return true;
+      if (domain_.compare(Comparison::greater, b.second, a.second).holds) return false;
+      const bool a_nan = is_nan(a.second), b_nan = is_nan(b.second);
+      return a_nan == b_nan ? a.first < b.first : b_nan;
+    };
+    if (from.rank < 0 || from.rank >= std::ssize(from.of)) return -1;
+    const auto place = from.of.begin() + static_cast<std::ptrdiff_t>(from.rank);
+    std::nth_element(from.of.begin(), place, from.of.end(), before);
+    return place->first;
   }
 
   // A sum or a count.
@@ -434,6 +485,7 @@ class Evaluator {
   std::vector<Kept> kept_;
   std::vector<Memo<Value>> reals_;
   std::vector<Memo<std::int64_t>> integers_;
+  std::vector<std::vector<std::int64_t>> given_;
   std::vector<Value> operands_;  // of the sums and products that are being computed
   std::optional<Error> error_;
 };

@@ -35,11 +35,131 @@ bool agrees_with(double referee, const Certified& exact) {
 
 }  // namespace
 
+namespace {
+
+// Whether a candidate may be at this rank: as many come before it at least, and at most.
+bool may_be_chosen(const Evaluator<Forms>::Candidates& from, std::int64_t choice) {
+  const auto found = std::ranges::find(from.of, choice, [](const auto& one) { return one.first; });
+  if (found == from.of.end())
+    return choice == -1 && (from.rank < 0 || from.rank >= std::ssize(from.of));
+  const F32Range mine = ranged(found->second).range;
+  std::int64_t surely = 0, possibly = 0;
+  for (const auto& [index, value] : from.of) {
+    if (index == choice) continue;
+    const F32Range other = ranged(value).range;
+    if (mine.nan || other.nan) {
+      ++possibly;
+      continue;
+    }
+    const bool equal = mine.is_point() && other.is_point() && mine.low == other.low;
+    const bool first = index < choice;
+    surely += equal ? first : other.low > mine.high;
+    possibly += equal ? first : other.high >= mine.low;
+  }
+  return surely <= from.rank && from.rank <= possibly;
+}
+
+}  // namespace
+
+TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
+                       std::vector<Output> outputs)
+    : instance_(std::move(instance)),
+      inputs_(std::move(inputs)),
+      arithmetic_(arithmetic),
+      outputs_(std::move(outputs)) {
+  for (const Output& output : outputs_) {
+    if (!output.stored) continue;
+    given_.resize(instance_.program().steps.size());
+    Evaluator<Forms> evaluator = forms();
+    std::vector<std::int64_t> choices;
+    const Format& f = plumbline::format(output.format);
+    for (std::int64_t i = 0; i < instance_.step_elements(output.step); ++i) {
+      const auto stored = static_cast<std::int64_t>(to_double(f, output.stored->bits(i)));
+      // What is no candidate cannot be read by others: they are judged as if it were right.
+      const auto from = evaluator.candidates(output.step, i);
+      const bool is_one =
+          std::ranges::count(from.of, stored, [](const auto& one) { return one.first; }) > 0;
+      choices.push_back(is_one ? stored : evaluator.integer_element(output.step, i));
+    }
+    given_[static_cast<std::size_t>(output.step)] = std::move(choices);
+  }
+}
+
 double TextOracle::defined(int output, std::int64_t index, int bits) const {
   return at_precision(bits, [&]<typename Number>() {
     Evaluator<Definition<Number>> evaluator(instance_, inputs_, Definition<Number>());
+    evaluator.give(given_);
     return static_cast<double>(evaluator.element(of(output).step, index));
   });
+}
+
+// A choice that the kernel made for a rank before this one.
+bool TextOracle::is_repeated(int output, std::int64_t index, std::int64_t choice) const {
+  const Piece& piece = step_of(output).pieces.front();
+  const Expression& rank = *piece.value->children[1];
+  if (rank.op != Op::index) return false;
+  const std::span<const std::int64_t> shape = instance_.step_shape(of(output).step);
+  std::int64_t stride = 1;
+  for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
+    if (piece.subscripts[d]->id != rank.id) continue;
+    const auto& given = given_[static_cast<std::size_t>(of(output).step)];
+    for (std::int64_t before = index / stride % shape[d]; before > 0; --before) {
+      if (given[static_cast<std::size_t>(index - before * stride)] == choice) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a choice has the very number of the right one.
+bool TextOracle::is_equal_to_first(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                                   double stored) const {
+  const auto from = evaluator.candidates(of(output).step, index);
+  const auto range_at = [&](std::int64_t at) {
+    const auto found = std::ranges::find(from.of, at, [](const auto& one) { return one.first; });
+    return found == from.of.end() ? F32Range::only_nan() : ranged(found->second).range;
+  };
+  const std::int64_t exact = evaluator.integer_element(of(output).step, index);
+  const F32Range right = range_at(exact), other = range_at(static_cast<std::int64_t>(stored));
+  return right.is_point() && other.is_point() && right.low == other.low &&
+         static_cast<double>(exact) != stored;
+}
+
+ElementVerdict TextOracle::integer_element(Evaluator<Forms>& evaluator, int output,
+                                           std::int64_t index, std::uint64_t got) const {
+  const Format& f = plumbline::format(of(output).format);
+  const std::int64_t expected = evaluator.integer_element(of(output).step, index);
+  ElementVerdict out;
+  out.index = index;
+  out.got = got;
+  out.exact = static_cast<double>(expected);
+  out.expected = out.low = out.high = encode(f, out.exact);
+  const double stored = to_double(f, got);
+  const auto choice = static_cast<std::int64_t>(stored);
+  out.pass = got == out.expected;
+  if (step_of(output).is_choice())
+    out.pass = may_be_chosen(evaluator.candidates(of(output).step, index), choice) &&
+               !(choice >= 0 && is_repeated(output, index, choice));
+  if (out.pass) return out;
+  out.error_ulp = stored - out.exact;
+  out.share = kInfinity;
+  return out;
+}
+
+ElementVerdict TextOracle::element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                                   std::uint64_t got) const {
+  if (is_integer(output)) return integer_element(evaluator, output, index, got);
+  const Format& f = plumbline::format(of(output).format);
+  return range_verdict(f, index, stored_in(f, ranged(evaluator.element(of(output).step, index))),
+                       got);
+}
+
+bool TextOracle::referee_agrees(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                                int bits) const {
+  const double exact = defined(output, index, bits);
+  if (step_of(output).is_choice())
+    return may_be_chosen(evaluator.candidates(of(output).step, index),
+                         static_cast<std::int64_t>(exact));
+  return agrees_with(exact, ranged(evaluator.element(of(output).step, index)).exact);
 }
 
 OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
@@ -48,6 +168,10 @@ OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOption
   Evaluator<Forms> evaluator = forms();
   OutputTally tally;
   for (std::int64_t i = 0; i < elements; ++i) {
+    if (is_integer(output)) {
+      tally.add_element(f, integer_element(evaluator, output, i, got.bits(i)), true);
+      continue;
+    }
     const RangedElement element = stored_in(f, ranged(evaluator.element(of(output).step, i)));
     tally_ranged(f, i, element, got.bits(i), tally);
   }
@@ -60,18 +184,15 @@ OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOption
     const std::int64_t i =
         all ? sample
             : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(elements)));
-    const RangedElement element = ranged(evaluator.element(of(output).step, i));
     ++verdict.refereed;
-    verdict.disagreements += !agrees_with(defined(output, i, bits), element.exact);
+    verdict.disagreements += !referee_agrees(evaluator, output, i, bits);
   }
   return verdict;
 }
 
 ElementVerdict TextOracle::element(int output, std::int64_t index, std::uint64_t got) const {
   Evaluator<Forms> evaluator = forms();
-  const Format& f = plumbline::format(of(output).format);
-  return range_verdict(f, index, stored_in(f, ranged(evaluator.element(of(output).step, index))),
-                       got);
+  return element(evaluator, output, index, got);
 }
 
 std::vector<double> TextOracle::reference_values(int output, Reference, int) const {
@@ -164,11 +285,17 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     Evaluator<Forms> evaluator = forms_of(*instance);
     // A range that holds almost anything is no explanation.
     const auto fits = [&](std::int64_t i) {
+      if (is_integer(output)) {
+        const auto stored = static_cast<std::int64_t>(to_double(f, got.bits(i)));
+        return evaluator.integer_element(step, i) == stored && !evaluator.error();
+      }
       const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
       const F32Range& range = element.range;
+      const double width = range.high - range.low;
       const bool narrow =
           range.is_point() || !range.has_numbers() ||
-          range.high - range.low <= std::max(std::fabs(element.exact.value) / 16, largest / 1024);
+          (std::isfinite(width) &&
+           width <= std::max(std::fabs(element.exact.value) / 16, largest / 1024));
       return !evaluator.error() && narrow && !(range.nan && range.has_numbers()) &&
              range_verdict(f, i, element, got.bits(i)).pass;
     };
@@ -194,12 +321,39 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
                                     number_text(value.exact.value, 9), range_words(value)));
   }
   const double stored = to_double(plumbline::format(of(output).format), got.bits(index));
-  out.lines.push_back(fmt::format(
-      "line {} of {} gives {} exactly; before it is stored, a conforming kernel has {}; "
-      "the kernel stored {}",
-      piece.place.line, instance_.program().text.path, number_text(element.exact.value, 9),
-      range_words(element), number_text(stored, 9)));
+  const std::string line =
+      fmt::format("line {} of {}", piece.place.line, instance_.program().text.path);
+  if (step_of(output).is_choice()) {
+    const auto choice = static_cast<std::int64_t>(stored);
+    const auto from = evaluator.candidates(step, index);
+    const auto value_at = [&](std::int64_t at) -> std::string {
+      for (const auto& [one, value] : from.of) {
+        if (one == at) return fmt::format("{} has {}", at, range_words(ranged(value)));
+      }
+      return at == -1 ? "-1 stands for none" : fmt::format("{} is none of them", at);
+    };
+    const auto exact = static_cast<std::int64_t>(element.exact.value);
+    out.lines.push_back(fmt::format(
+        "{} chooses the one with {} before it, of {}: {} exactly; the kernel stored {}", line,
+        from.rank, from.of.size(), exact, choice));
+    out.lines.push_back(
+        fmt::format("in a conforming kernel {}, and {}", value_at(exact), value_at(choice)));
+    if (is_repeated(output, index, choice))
+      out.lines.push_back(fmt::format("the kernel stored {} for a rank before, too", choice));
+  } else if (is_integer(output)) {
+    out.lines.push_back(fmt::format("{} gives {}; the kernel stored {}", line,
+                                    number_text(element.exact.value, 9), number_text(stored, 9)));
+  } else {
+    out.lines.push_back(
+        fmt::format("{} gives {} exactly; before it is stored, a conforming kernel has {}; "
+                    "the kernel stored {}",
+                    line, number_text(element.exact.value, 9), range_words(element),
+                    number_text(stored, 9)));
+  }
   NamedFaults known = faults(output, index, got);
+  if (step_of(output).is_choice() && is_equal_to_first(evaluator, output, index, stored))
+    known.names.push_back(fmt::format(
+        "line {}: of equal ones another than the first is chosen", piece.place.line));
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
   if (known.names.empty()) out.lines.emplace_back(known.none());
   out.faults = std::move(known.names);

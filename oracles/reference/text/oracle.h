@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // TextOracle: the verdict on an operation that a text says. An output is admissible when it is the
 // rounding of a value that its form allows (reference/text/forms.h); the referee evaluates the same
-// text with MPFR.
+// text with MPFR. Integers are exact, but for a choice (top[...]): any index is admissible that a
+// conforming kernel may find at this rank, and what reads it is judged by what the kernel stored.
 #pragma once
 
 #include <memory>
@@ -20,13 +21,10 @@ class TextOracle final : public CaseOracle {
     std::string name;
     int step = 0;
     FormatId format = FormatId::f32;
+    const Tensor* stored = nullptr;  // of a choice: what the kernel stored
   };
 
-  TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic, std::vector<Output> outputs)
-      : instance_(std::move(instance)),
-        inputs_(std::move(inputs)),
-        arithmetic_(arithmetic),
-        outputs_(std::move(outputs)) {}
+  TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic, std::vector<Output> outputs);
 
   int outputs() const override { return static_cast<int>(outputs_.size()); }
 
@@ -40,11 +38,28 @@ class TextOracle final : public CaseOracle {
  private:
   const Output& of(int output) const { return outputs_[static_cast<std::size_t>(output)]; }
 
+  const StepTensor& step_of(int output) const {
+    return instance_.program().steps[static_cast<std::size_t>(of(output).step)];
+  }
+
+  bool is_integer(int output) const { return step_of(output).type == Type::integer; }
+
   Evaluator<Forms> forms_of(const Instance& instance) const {
-    return {instance, inputs_, Forms(arithmetic_, instance)};
+    Evaluator<Forms> evaluator(instance, inputs_, Forms(arithmetic_, instance));
+    evaluator.give(given_);
+    return evaluator;
   }
 
   Evaluator<Forms> forms() const { return forms_of(instance_); }
+
+  ElementVerdict element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                         std::uint64_t got) const;
+  ElementVerdict integer_element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                                 std::uint64_t got) const;
+  bool is_equal_to_first(Evaluator<Forms>& evaluator, int output, std::int64_t index,
+                         double stored) const;
+  bool is_repeated(int output, std::int64_t index, std::int64_t choice) const;
+  bool referee_agrees(Evaluator<Forms>& evaluator, int output, std::int64_t index, int bits) const;
 
   // The simple faults that would give all of these outputs.
   NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;
@@ -55,6 +70,7 @@ class TextOracle final : public CaseOracle {
   Inputs inputs_;
   Arithmetic arithmetic_;
   std::vector<Output> outputs_;
+  std::vector<std::vector<std::int64_t>> given_;  // by step: a kernel's choices
 };
 
 }  // namespace plumbline::text
