@@ -308,12 +308,9 @@ class Checker {
       program_->steps.back().depth = depth;
     } else {
       tensor->depth = std::max(tensor->depth, depth);
-      tensor->type = is_integer_output(*tensor) ? Type::integer : Type::real;
-      if (tensor->type == Type::integer && piece.value->type != Type::integer)
-        return fail(step.place,
-                    fmt::format("'{}' is {}, and {} is no integer", name, tensor->parameter->type,
-                                text_of(*step.value)),
-                    "integers are sizes, indices, counts, tensors of integers and top[j, 0] x[j]");
+      const bool integer = is_integer_output(*tensor) && piece.value->type == Type::integer &&
+                           (tensor->pieces.empty() || tensor->type == Type::integer);
+      tensor->type = integer ? Type::integer : Type::real;
       if (piece.value->type == Type::boolean)
         return fail(step.place, fmt::format("'{}' is an output: a number, and no condition", name),
                     "write where(..., 1, 0)");

@@ -358,10 +358,15 @@ class Differentiator {
 
   // --- what depends on the inputs of wrt
 
+  // An index that a kernel chooses: no derivative goes through it.
+  static bool is_choice(const Node& value) {
+    return value.kind == Kind::reduce && value.name == "top";
+  }
+
   void find_active() {
     for (const std::string& name : wrt_) active_.insert(name);
     for (const Step& step : forward_.steps) {
-      if (depends(*step.value)) active_.insert(step_name(step));
+      if (!is_choice(*step.value) && depends(*step.value)) active_.insert(step_name(step));
     }
   }
 
@@ -993,6 +998,12 @@ class Differentiator {
              fmt::format("save it: ... saving {}", step.name));
         return;
       }
+      if (is_choice(*step.value)) {
+        fail(step.place,
+             fmt::format("the gradient reads '{}', which the forward pass chose", step.name),
+             fmt::format("save it: ... saving {}", step.name));
+        return;
+      }
       Step copy = step;
       copy.name = plain(name);
       if (forward_.find(step.name)) copy.bounds = indices_of(step);
@@ -1047,6 +1058,14 @@ class Differentiator {
       saved.is_tensor = true;
       saved.sizes = *extents_.of(one.text);
       if (parameter && !is_integer_type(parameter->type)) saved.type = parameter->type;
+      for (const Step& step : forward_.steps) {
+        if (step.name != one.text || !is_choice(*step.value)) continue;
+        const Index& index = step.value->indices.front();
+        saved.type = parameter->type;
+        saved.low = number_node(0, index.place);
+        saved.high =
+            index.high ? index.high : extents_.implied(*step.value->children[0], index.name);
+      }
       inputs_.push_back(saved);
     }
     for (const Parameter& one : inputs_) {

@@ -331,6 +331,13 @@ const ByHand kByHand[] = {
      "operation g = gradient of f wrt table\n",
      "operation h(dy[t, n], row[t]: s32 in 0 .. v, zero[v] = 0) -> dtable[v, n]\n"
      "  dtable[k, j] = sum[i if row[i] == k and k > 0] dy[i, j]\n"},
+    {"chosen",
+     "operation f(x[m, n]) -> y[m, e], id[m, e]: s32\n"
+     "  id[i, s] = top[j, s] x[i, j]\n"
+     "  y[i, s] = x[i, id[i, s]]^2\n"
+     "operation g = gradient of f wrt x saving id\n",
+     "operation h(dy[m, e], x[m, n], id[m, e]: s32 in 0 .. n) -> dx[m, n]\n"
+     "  dx[i, j] = sum[s if id[i, s] == j] (2 * dy[i, s] * x[i, j])\n"},
     {"rotary",
      "operation f(q[t, heads, d] inout, cos_sin[positions, rot],\n"
      "            position[t]: s32 in 0 .. positions)\n"

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Outputs of integers: those that are exact, and those that a kernel chooses by real numbers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "oracles/reference/text/oracle.h"
+#include "tests/oracles/reference/text/conforming_kernel.h"
+
+namespace plumbline::text {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor integers(const std::vector<std::int64_t>& values) {
+  Tensor out(dense_layout(FormatId::s32, {1, static_cast<std::int64_t>(values.size())}));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out.set_bits(static_cast<std::int64_t>(i),
+                 encode(format(FormatId::s32), static_cast<double>(values[i])));
+  return out;
+}
+
+// A row of logits, and what kernels chose.
+class Row {
+ public:
+  Row(const std::string& ranked, std::vector<double> x, std::int64_t k)
+      : problem_("operation choice(x[m, n]) -> id[m, k]: s32, y[m, k]\n"
+                 "  id[i, s] = " +
+                     ranked +
+                     "\n"
+                     "  y[i, s] = x[i, max(id[i, s], 0)] + 1\n",
+                 {1, static_cast<std::int64_t>(x.size()), k},
+                 [x](std::int64_t i, Random&) { return x[static_cast<std::size_t>(i)]; }) {}
+
+  // How many ids fail.
+  std::int64_t wrong(const std::vector<std::int64_t>& ids) const {
+    const Tensor stored = integers(ids);
+    return oracle(stored).judge(0, stored, {}).failed;
+  }
+
+  // What the second output is due to be, by what was chosen.
+  double following(const std::vector<std::int64_t>& ids, std::int64_t rank) const {
+    const Tensor stored = integers(ids);
+    const TextOracle made = oracle(stored);
+    return made.element(1, rank, 0).exact;
+  }
+
+  Explanation explained(const std::vector<std::int64_t>& ids, std::int64_t rank) const {
+    const Tensor stored = integers(ids);
+    return oracle(stored).explain(0, rank, stored);
+  }
+
+ private:
+  TextOracle oracle(const Tensor& stored) const {
+    const auto& outputs = problem_.instance().program().outputs;
+    return {problem_.instance(),
+            problem_.inputs(),
+            {},
+            {{"id", outputs[0], FormatId::s32, &stored}, {"y", outputs[1], FormatId::f32}}};
+  }
+
+  TextProblem problem_;
+};
+
+TEST(TextChoice, OfExactNumbersIsTheFirstOfTheLargest) {
+  const Row row("top[e, s] x[i, e]", {3, 1, 3, 2}, 3);
+  EXPECT_EQ(row.wrong({0, 2, 3}), 0);
+  EXPECT_EQ(row.wrong({2, 0, 3}), 2);
+  EXPECT_EQ(row.wrong({0, 2, 1}), 1);
+  EXPECT_EQ(row.wrong({0, 0, 3}), 1);
+  EXPECT_EQ(row.wrong({0, 2, 4}), 1);
+  EXPECT_EQ(row.wrong({0, 2, -1}), 1);
+  EXPECT_EQ(row.explained({2, 0, 3}, 0).faults,
+            std::vector<std::string>{"line 2: of equal ones another than the first is chosen"});
+}
+
+TEST(TextChoice, OfNumbersThatRoundingsDoNotTellApartIsEither) {
+  const double near = std::nextafter(1.0f, 2.0f);
+  const Row row("top[e, s] exp(x[i, e])", {1, near, 3, -2}, 3);
+  EXPECT_EQ(row.wrong({2, 1, 0}), 0);
+  EXPECT_EQ(row.wrong({2, 0, 1}), 0);
+  EXPECT_EQ(row.wrong({2, 0, 0}), 1);
+  EXPECT_EQ(row.wrong({2, 0, 3}), 1);
+  EXPECT_EQ(row.wrong({1, 2, 0}), 2);
+}
+
+TEST(TextChoice, WhatReadsItIsJudgedByWhatWasStored) {
+  const double near = std::nextafter(1.0f, 2.0f);
+  const Row row("top[e, s] exp(x[i, e])", {1, near, 3, -2}, 3);
+  EXPECT_EQ(row.following({2, 0, 1}, 1), 2);
+  EXPECT_EQ(row.following({2, 1, 0}, 1), near + 1);
+  EXPECT_EQ(row.following({2, 3, 0}, 1), -1);        // wrong, and told once
+  EXPECT_EQ(row.following({2, 77, 0}, 1), near + 1);  // there is no such element
+}
+
+TEST(TextChoice, NanMayBeAnywhere) {
+  const Row row("top[e, s] x[i, e]", {1, kNan, 2}, 3);
+  EXPECT_EQ(row.wrong({2, 0, 1}), 0);
+  EXPECT_EQ(row.wrong({1, 2, 0}), 0);
+  EXPECT_EQ(row.wrong({2, 1, 0}), 0);
+  EXPECT_EQ(row.wrong({2, 0, 0}), 1);
+  EXPECT_GE(row.wrong({0, 2, 1}), 1);
+}
+
+TEST(TextChoice, InfinitiesAreNumbers) {
+  const Row row("top[e, s] x[i, e]", {-kInfinity, kInfinity, 2, kInfinity}, 4);
+  EXPECT_EQ(row.wrong({1, 3, 2, 0}), 0);
+  EXPECT_EQ(row.wrong({3, 1, 2, 0}), 2);
+}
+
+TEST(TextChoice, OfTooFewIsMinusOne) {
+  const Row row("top[e, s if e % 2 == 0] x[i, e]", {1, 9, 2}, 3);
+  EXPECT_EQ(row.wrong({2, 0, -1}), 0);
+  EXPECT_EQ(row.wrong({2, 0, 1}), 1);
+  EXPECT_EQ(row.wrong({2, -1, -1}), 1);
+}
+
+TEST(TextIntegers, AreExact) {
+  const TextProblem problem(
+      "operation counts(x[m, n]) -> y[m, n]: s32\n"
+      "  y[i, j] = 100000007 * (j + 1) + (count[l < n if l <= j])\n",
+      {1, 3}, [](std::int64_t, Random&) { return 0.0; });
+  const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                          {{"y", problem.output(), FormatId::s32}});
+  EXPECT_EQ(oracle.judge(0, integers({100000008, 200000016, 300000024}), {}).failed, 0);
+  const OutputVerdict verdict = oracle.judge(0, integers({100000008, 200000015, 300000024}), {});
+  ASSERT_EQ(verdict.failed, 1);
+  EXPECT_EQ(verdict.failures.front().error_ulp, -1);
+  EXPECT_EQ(verdict.disagreements, 0);
+}
+
+}  // namespace
+}  // namespace plumbline::text
