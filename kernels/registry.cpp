@@ -78,7 +78,8 @@ void Registry::note_instruction_k(std::string_view name, std::int64_t k) {
   if (kernel == manifests_.end()) return;
   note(kernel->promised.contract);
   for (auto& [output, promised] : kernel->promised_for) note(promised.contract);
-  const bool is_term = std::ranges::count(kernel->operation->terms(), kInstructionK, &Field::name) > 0;
+  const bool is_term =
+      std::ranges::count(kernel->operation->terms(), kInstructionK, &Field::name) > 0;
   if (is_term && kernel->terms.integer(kInstructionK) == 0)
     kernel->terms.set_integer(kInstructionK, k);
 }

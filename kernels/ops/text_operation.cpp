@@ -311,7 +311,8 @@ class Loaded final : public TextOperation {
                          tensor.is_choice() ? tensors.find(tensor.output) : nullptr});
     }
     return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
-                                              arithmetic_of(manifest.terms, sm), std::move(outputs));
+                                              arithmetic_of(manifest.terms, sm),
+                                              std::move(outputs));
   }
 
  private:

@@ -389,8 +389,7 @@ class Editor {
     const bool splits = node.kind == Kind::floor_divide || node.kind == Kind::remainder;
     if (splits && node.children[1]->kind == Kind::number && node.children[1]->number == 16)
       return true;
-    return std::ranges::any_of(node.children,
-                               [](const NodePtr& one) { return has_nibbles(*one); });
+    return std::ranges::any_of(node.children, [](const NodePtr& one) { return has_nibbles(*one); });
   }
 
   template <typename Add>

@@ -21,13 +21,13 @@ __device__ __forceinline__ void gemm_tile(const void* a, const Operand<W4AsBf16>
 
 }  // namespace
 
-#define GEMM_ENTRY(name, Out)                                                                   \
-  extern "C" __global__ void __launch_bounds__(kThreads)                                        \
-      name(const void* a, const void* codes, const void* scale, const void* zero, void* d,      \
-           int m, int n, int groups, int half, long long ld_a, long long ld_codes,              \
-           long long ld_scale, long long ld_zero, long long ld_d) {                             \
-    const Operand<W4AsBf16> weights(codes, scale, zero, ld_codes, ld_scale, ld_zero, n, half);  \
-    gemm_tile<Out>(a, weights, d, m, 2 * groups * half, ld_a, ld_d);                            \
+#define GEMM_ENTRY(name, Out)                                                                     \
+  extern "C" __global__ void __launch_bounds__(kThreads)                                          \
+      name(const void* a, const void* codes, const void* scale, const void* zero, void* d, int m, \
+           int n, int groups, int half, long long ld_a, long long ld_codes, long long ld_scale,   \
+           long long ld_zero, long long ld_d) {                                                   \
+    const Operand<W4AsBf16> weights(codes, scale, zero, ld_codes, ld_scale, ld_zero, n, half);    \
+    gemm_tile<Out>(a, weights, d, m, 2 * groups * half, ld_a, ld_d);                              \
   }
 
 GEMM_ENTRY(gemm_w4a16_bf16_bf16, OutBf16)

@@ -276,7 +276,9 @@ class Evaluator {
 
   // NaN is the least. Only as many as the rank says have to be in order.
   std::int64_t chosen(Candidates from) {
-    const auto is_nan = [&](const Value& x) { return !domain_.compare(Comparison::equal, x, x).holds; };
+    const auto is_nan = [&](const Value& x) {
+      return !domain_.compare(Comparison::equal, x, x).holds;
+    };
     const auto before = [&](const auto& a, const auto& b) {
       if (domain_.compare(Comparison::greater, a.second, b.second).holds) return true;
       if (domain_.compare(Comparison::greater, b.second, a.second).holds) return false;

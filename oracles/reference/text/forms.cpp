@@ -838,9 +838,7 @@ bound::PreparedProducts Forms::Products::prepared(std::vector<double>& value,
     return nearest < size ? std::nextafterf(nearest, kFloatInfinity) : nearest;
   };
   const auto is_known = [](const Form& x) { return x.reach() == 0 && x.error == 0; };
-  const auto sign_is_known = [](const Form& x) {
-    return x.reach() + x.error < std::fabs(x.value);
-  };
+  const auto sign_is_known = [](const Form& x) { return x.reach() + x.error < std::fabs(x.value); };
   for (std::size_t p = 0; p < a_.size(); ++p) {
     const Form &a = a_[p], &b = b_[p];
     if (a.special || b.special) continue;
@@ -881,8 +879,8 @@ Form Forms::Products::value() const {
     for (std::size_t p = 0; p < a_.size(); ++p) {
       const double a = a_[p].value, b = b_[p].value;
       const double reach_a = a_[p].reach() + a_[p].error, reach_b = b_[p].reach() + b_[p].error;
-      const double error = std::fabs(a) * b_[p].error + std::fabs(b) * a_[p].error +
-                           a_[p].error * b_[p].error;
+      const double error =
+          std::fabs(a) * b_[p].error + std::fabs(b) * a_[p].error + a_[p].error * b_[p].error;
       add_exact(out.value, out.error, a * b, error * kSlack);
       out.own += std::fabs(a) * reach_b + std::fabs(b) * reach_a + reach_a * reach_b;
     }

@@ -292,10 +292,9 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
       const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
       const F32Range& range = element.range;
       const double width = range.high - range.low;
-      const bool narrow =
-          range.is_point() || !range.has_numbers() ||
-          (std::isfinite(width) &&
-           width <= std::max(std::fabs(element.exact.value) / 16, largest / 1024));
+      const bool narrow = range.is_point() || !range.has_numbers() ||
+                          (std::isfinite(width) &&
+                           width <= std::max(std::fabs(element.exact.value) / 16, largest / 1024));
       return !evaluator.error() && narrow && !(range.nan && range.has_numbers()) &&
              range_verdict(f, i, element, got.bits(i)).pass;
     };
@@ -333,9 +332,9 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
       return at == -1 ? "-1 stands for none" : fmt::format("{} is none of them", at);
     };
     const auto exact = static_cast<std::int64_t>(element.exact.value);
-    out.lines.push_back(fmt::format(
-        "{} chooses the one with {} before it, of {}: {} exactly; the kernel stored {}", line,
-        from.rank, from.of.size(), exact, choice));
+    out.lines.push_back(
+        fmt::format("{} chooses the one with {} before it, of {}: {} exactly; the kernel stored {}",
+                    line, from.rank, from.of.size(), exact, choice));
     out.lines.push_back(
         fmt::format("in a conforming kernel {}, and {}", value_at(exact), value_at(choice)));
     if (is_repeated(output, index, choice))
@@ -344,16 +343,15 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
     out.lines.push_back(fmt::format("{} gives {}; the kernel stored {}", line,
                                     number_text(element.exact.value, 9), number_text(stored, 9)));
   } else {
-    out.lines.push_back(
-        fmt::format("{} gives {} exactly; before it is stored, a conforming kernel has {}; "
-                    "the kernel stored {}",
-                    line, number_text(element.exact.value, 9), range_words(element),
-                    number_text(stored, 9)));
+    out.lines.push_back(fmt::format(
+        "{} gives {} exactly; before it is stored, a conforming kernel has {}; "
+        "the kernel stored {}",
+        line, number_text(element.exact.value, 9), range_words(element), number_text(stored, 9)));
   }
   NamedFaults known = faults(output, index, got);
   if (step_of(output).is_choice() && is_equal_to_first(evaluator, output, index, stored))
-    known.names.push_back(fmt::format(
-        "line {}: of equal ones another than the first is chosen", piece.place.line));
+    known.names.push_back(
+        fmt::format("line {}: of equal ones another than the first is chosen", piece.place.line));
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
   if (known.names.empty()) out.lines.emplace_back(known.none());
   out.faults = std::move(known.names);

@@ -68,7 +68,8 @@ const Wrong kWrong[] = {
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j, m - 1] x[i, j]",
      "2:3: a rank is a number, or an index of the left side (as s in id[i, s])"},
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j, 0 if x[i, j] > 0] x[i, j]",
-     "2:10: the condition of top compares real numbers (put -inf for what does not count: top[j, 0] "
+     "2:10: the condition of top compares real numbers (put -inf for what does not count: top[j, "
+     "0] "
      "where(c, x[j], -inf))"},
     {"operation f(x[x]) -> y[m]\n  y[i] = x[i]", "1:15: 'x' is a tensor, and no size"},
     {"operation f(x[m / 2]) -> y[m]\n  y[i] = x[i]",

@@ -27,13 +27,14 @@ Tensor integers(const std::vector<std::int64_t>& values) {
 class Row {
  public:
   Row(const std::string& ranked, std::vector<double> x, std::int64_t k)
-      : problem_("operation choice(x[m, n]) -> id[m, k]: s32, y[m, k]\n"
-                 "  id[i, s] = " +
-                     ranked +
-                     "\n"
-                     "  y[i, s] = x[i, max(id[i, s], 0)] + 1\n",
-                 {1, static_cast<std::int64_t>(x.size()), k},
-                 [x](std::int64_t i, Random&) { return x[static_cast<std::size_t>(i)]; }) {}
+      : problem_(
+            "operation choice(x[m, n]) -> id[m, k]: s32, y[m, k]\n"
+            "  id[i, s] = " +
+                ranked +
+                "\n"
+                "  y[i, s] = x[i, max(id[i, s], 0)] + 1\n",
+            {1, static_cast<std::int64_t>(x.size()), k},
+            [x](std::int64_t i, Random&) { return x[static_cast<std::size_t>(i)]; }) {}
 
   // How many ids fail.
   std::int64_t wrong(const std::vector<std::int64_t>& ids) const {
@@ -92,7 +93,7 @@ TEST(TextChoice, WhatReadsItIsJudgedByWhatWasStored) {
   const Row row("top[e, s] exp(x[i, e])", {1, near, 3, -2}, 3);
   EXPECT_EQ(row.following({2, 0, 1}, 1), 2);
   EXPECT_EQ(row.following({2, 1, 0}, 1), near + 1);
-  EXPECT_EQ(row.following({2, 3, 0}, 1), -1);        // wrong, and told once
+  EXPECT_EQ(row.following({2, 3, 0}, 1), -1);         // wrong, and told once
   EXPECT_EQ(row.following({2, 77, 0}, 1), near + 1);  // there is no such element
 }
 

@@ -144,8 +144,7 @@ class Drawn {
       if (!how_.in_order) drawn_.shuffle(of);
       const auto k = static_cast<std::int64_t>(of.a.size());
       const testing::FamilyUnit& unit = *drawn_.unit_;
-      return testing::family_sum(unit, of,
-                                 testing::family_schedule(unit, k, 16, *drawn_.random_),
+      return testing::family_sum(unit, of, testing::family_schedule(unit, k, 16, *drawn_.random_),
                                  *drawn_.random_);
     }
 
@@ -313,7 +312,8 @@ inline double with_exponent(Random& random, int least, int most) {
 inline constexpr Data kData[] = {
     {"normal", [](std::int64_t, Random& random) { return with_exponent(random, -3, 1); }},
     {"offset", [](std::int64_t, Random& random) { return 100 + with_exponent(random, -9, -5); }},
-    {"integers", [](std::int64_t, Random& random) { return static_cast<double>(random.between(-4, 4)); }},
+    {"integers",
+     [](std::int64_t, Random& random) { return static_cast<double>(random.between(-4, 4)); }},
     {"wide", [](std::int64_t, Random& random) { return with_exponent(random, -60, 60); }},
     {"large", [](std::int64_t, Random& random) { return with_exponent(random, 120, 127); }},
     {"small", [](std::int64_t, Random& random) { return with_exponent(random, -149, -120); }},

@@ -124,10 +124,10 @@ TEST(TextProductSums, AreSumsOfTwoOperands) {
   EXPECT_TRUE(count("sum[l] (a[i, l] * b[l, j])", bf16));
   EXPECT_TRUE(count("sum[l] (where(l <= i, a[i, l], 0) * -b[l, j])", bf16));
   EXPECT_TRUE(count("sum[l] (h[i, l] * f16(b[l, j]))", bf16));
-  EXPECT_FALSE(count("sum[l] (h[i, l] * b[l, j])", bf16));         // f16 times bf16
-  EXPECT_FALSE(count("sum[l] (f32(a[i, l]) * b[l, j])", bf16));    // said to be f32
-  EXPECT_FALSE(count("sum[l] (exp(a[i, l]) * b[l, j])", bf16));    // not rounded
-  EXPECT_FALSE(count("sum[l] (a[i, l] * b[l, j] * 2)", bf16));     // three factors
+  EXPECT_FALSE(count("sum[l] (h[i, l] * b[l, j])", bf16));       // f16 times bf16
+  EXPECT_FALSE(count("sum[l] (f32(a[i, l]) * b[l, j])", bf16));  // said to be f32
+  EXPECT_FALSE(count("sum[l] (exp(a[i, l]) * b[l, j])", bf16));  // not rounded
+  EXPECT_FALSE(count("sum[l] (a[i, l] * b[l, j] * 2)", bf16));   // three factors
   EXPECT_FALSE(count("sum[l] (a[i, l] * b[l, j])", FormatId::f32));
 }
 
