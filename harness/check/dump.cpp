@@ -10,6 +10,7 @@
 #include "harness/check/safetensors.h"
 #include "harness/judge/order_of_additions.h"
 #include "harness/launch/memory_limit.h"
+#include "kernels/ops/text_operation.h"
 #include "oracles/base/text.h"
 #include "oracles/models/generation.h"
 #include "reports/card.h"
@@ -109,13 +110,40 @@ void mistrust_open_bounds(Examined& examined) {
   }
 }
 
+// The case with the sizes that follow from the tensors' shapes, where a text says what was computed.
+std::string with_sizes(const std::string& text, const Registry& registry,
+                       const NamedTensors& file) {
+  const Manifest* kernel = registry.find(text.substr(0, text.find(' ')));
+  const TextOperation* operation = kernel ? as_text(*kernel->operation) : nullptr;
+  if (!operation) return text;
+  std::set<std::string, std::less<>> unknown;
+  std::string all = text.substr(kernel->name.size());
+  for (const std::string& size : operation->sizes()) {
+    if ((all + " ").find(fmt::format(" {}=", size)) != std::string::npos) continue;
+    unknown.insert(size);
+    all += fmt::format(" {}=1", size);
+  }
+  Result<Problem> problem = parse_problem(kernel->schema(), all);
+  if (!problem) return text;  // said of the case
+  TextOperation::Shapes shapes;
+  for (const auto& [name, tensor] : file.tensors) shapes[name] = tensor.layout.shape;
+  const auto wanted = unknown;
+  operation->find_sizes(shapes, unknown, *problem);
+  std::string out = text;
+  for (const std::string& size : wanted) {
+    if (!unknown.contains(size)) out += fmt::format(" {}={}", size, problem->integer(size));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Dump> read_dump(const std::string& path, const Registry& registry,
                        const std::string& case_text, std::optional<int> sm, bool partial) {
   const Result<NamedTensors> file = read_safetensors(path);
   if (!file) return file.error();
-  const std::string text = case_text.empty() ? metadata_of(*file, kCase) : case_text;
+  const std::string text =
+      with_sizes(case_text.empty() ? metadata_of(*file, kCase) : case_text, registry, *file);
   if (text.empty()) {
     return bad(path, "it does not say which kernel ran on which problem",
                "--case 'gemm_bf16 m=128 n=64 k=512', or \"case\" in the file's metadata");

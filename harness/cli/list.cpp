@@ -16,11 +16,14 @@
 #include "harness/device/entry_name.h"
 #include "harness/emulator/ptx_survey.h"
 #include "harness/launch/signature.h"
+#include "kernels/manifest/real_text.h"
+#include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
 #include "oracles/base/text.h"
 #include "oracles/models/generation.h"
 #include "oracles/text/program.h"
+#include "reports/record/json_archive.h"
 
 namespace plumbline {
 namespace {
@@ -255,12 +258,56 @@ ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
 
 // --- list text FILE ---
 
+std::string default_of(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::integer:
+      return fmt::format("{}", field.default_value);
+    case FieldKind::real:
+      return real_text(static_cast<std::uint32_t>(field.default_value));
+    case FieldKind::word:
+      break;
+  }
+  return std::string(field.choices[static_cast<std::size_t>(field.default_value)]);
+}
+
+// Fields of problems and terms of contracts, as other programs need them.
+Json as_json(std::span<const Field> fields) {
+  constexpr std::array<std::string_view, 3> kKinds = {"integer", "f32", "word"};
+  Json list = Json::array();
+  for (const Field& field : fields) {
+    Json one{{"name", field.name},
+             {"kind", kKinds[static_cast<std::size_t>(field.kind)]},
+             {"words", field.choices},
+             {"default", nullptr},
+             {"meaning", field.help}};
+    if (!must_be_given(field)) one["default"] = default_of(field);
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Json as_json(const TextOperation& operation) {
+  Json tensors = Json::array();
+  for (const TensorName& tensor : operation.tensor_names())
+    tensors.push_back({{"name", tensor.name},
+                       {"role", tensor.role == TensorRole::input ? "input" : "output"},
+                       {"usual", tensor.format},
+                       {"formats", tensor.formats},
+                       {"shape", tensor.help},
+                       {"optional", tensor.optional}});
+  return {{"name", operation.text().name},
+          {"fields", as_json(operation.schema())},
+          {"terms", as_json(operation.terms())},
+          {"tensors", std::move(tensors)}};
+}
+
 // The operations of texts as they are read: gradients as what they stand for.
-ExitCode list_text(std::span<const std::string> files, Terminal& terminal) {
+ExitCode list_text(std::span<const std::string> files, OutputFormat format, Terminal& terminal) {
   if (files.empty()) {
     return report_error(
         {ErrorKind::bad_input, "no operation text is named", "", "plumbline list text FILE.op"});
   }
+  Json described = Json::array();
   for (const std::string& file : files) {
     const Result<std::string> text = read_text_file(file, "");
     if (!text) return report_error(text.error());
@@ -269,22 +316,31 @@ ExitCode list_text(std::span<const std::string> files, Terminal& terminal) {
     for (const text::OperationText& operation : *operations) {
       const auto checked = text::check_operation(operation);
       if (!checked) return report_error(checked.error());
+      if (format == OutputFormat::json) {
+        described.push_back(as_json(*text_operation(*checked)));
+        continue;
+      }
       for (const std::string_view line : split(operation.about, '\n'))
         if (!line.empty()) terminal.print(fmt::format("# {}", line));
       for (const std::string_view line : split(operation.source, '\n')) terminal.print(line);
     }
   }
+  if (format == OutputFormat::json) terminal.print(Json{{"operations", described}}.dump());
   return ExitCode::held;
 }
 
 }  // namespace
 
 ExitCode list(const Arguments& arguments, Terminal& terminal) {
+  const bool is_text = !arguments.names.empty() && arguments.names.front() == "text";
+  if (arguments.format == OutputFormat::json && !is_text)
+    return report_error({ErrorKind::bad_input, "list prints for people alone, but for texts", "",
+                         "plumbline list text FILE.op --format json"});
   if (!arguments.names.empty() && arguments.names.front() == "ptx") {
     return list_ptx(std::span(arguments.names).subspan(1), terminal);
   }
-  if (!arguments.names.empty() && arguments.names.front() == "text") {
-    return list_text(std::span(arguments.names).subspan(1), terminal);
+  if (is_text) {
+    return list_text(std::span(arguments.names).subspan(1), arguments.format, terminal);
   }
   const Result<Registry> registry = open_registry(arguments, terminal);
   if (!registry) return report_error(registry.error());

@@ -161,6 +161,19 @@ class Loaded final : public TextOperation {
     return first;
   }
 
+  void find_sizes(const Shapes& shapes, std::set<std::string, std::less<>>& unknown,
+                  Problem& problem) const override {
+    for (bool found = true; found && !unknown.empty();) {
+      found = false;
+      for (const auto& [name, shape] : shapes) {
+        const std::vector<text::ExpressionPtr> due = shape_of(name);
+        const Parameter* parameter = program_->text.find(in_place_name(name));
+        for (std::size_t d = 0; due.size() == shape.size() && d < shape.size(); ++d)
+          found |= find_size(*parameter->sizes[d], *due[d], shape[d], unknown, problem);
+      }
+    }
+  }
+
   bool has_values(std::string_view tensor) const override {
     const int input = program_->input(tensor);
     return input >= 0 && program_->inputs[static_cast<std::size_t>(input)].low != nullptr;
@@ -320,6 +333,50 @@ class Loaded final : public TextOperation {
     return (node.kind == text::Kind::name && node.name == name) ||
            std::ranges::any_of(node.children,
                                [&](const text::NodePtr& one) { return mentions(*one, name); });
+  }
+
+  // "q_out" of an inout tensor q is what it is at its exit.
+  std::string in_place_name(std::string_view tensor) const {
+    for (const int step : program_->outputs) {
+      const text::StepTensor& one = program_->steps[static_cast<std::size_t>(step)];
+      if (one.output == tensor) return one.parameter->name;
+    }
+    return std::string(tensor);
+  }
+
+  // Empty: there is no such tensor.
+  std::vector<text::ExpressionPtr> shape_of(std::string_view tensor) const {
+    if (const int input = program_->input(tensor); input >= 0)
+      return program_->inputs[static_cast<std::size_t>(input)].shape;
+    std::vector<text::ExpressionPtr> shape;
+    for (const int step : program_->outputs) {
+      const text::StepTensor& one = program_->steps[static_cast<std::size_t>(step)];
+      if (one.output != tensor) continue;
+      for (const auto& size : one.shape) shape.push_back(size.front());
+    }
+    return shape;
+  }
+
+  // The one size of a dimension that is not known yet: a dimension is a * size + b, or none.
+  bool find_size(const text::Node& node, const text::Expression& dimension, std::int64_t extent,
+                 std::set<std::string, std::less<>>& unknown, Problem& problem) const {
+    std::string size;
+    for (const std::string& one : unknown) {
+      if (!mentions(node, one)) continue;
+      if (!size.empty()) return false;
+      size = one;
+    }
+    if (size.empty()) return false;
+    const auto at = [&](std::int64_t value) {
+      problem.set_integer(size, value);
+      return evaluated(*program_, dimension, problem);
+    };
+    const Result<std::int64_t> none = at(0), one = at(1);
+    if (!none || !one || *one == *none || (extent - *none) % (*one - *none) != 0) return false;
+    const std::int64_t value = (extent - *none) / (*one - *none);
+    if (value < 0 || !at(value) || *at(value) != extent) return false;
+    unknown.erase(size);
+    return true;
   }
 
   // Of ranges whose ends depend on other indices or on data, as many as the largest size.
@@ -581,6 +638,10 @@ Result<const TextOperation*> parse_text_operation(std::string_view text, const s
   std::unique_ptr<Loaded>& operation = loaded[{path, std::string(text)}];
   if (!operation) operation = std::make_unique<Loaded>(*std::move(program));
   return operation.get();
+}
+
+std::unique_ptr<const TextOperation> text_operation(std::shared_ptr<const Program> program) {
+  return std::make_unique<Loaded>(std::move(program));
 }
 
 Result<const TextOperation*> read_text_operation(const std::string& path) {

@@ -3,13 +3,15 @@
 // scalars, its tensors the text's, its oracle the text evaluated.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/manifest/operation.h"
-#include "oracles/text/syntax.h"
+#include "oracles/text/program.h"
 
 namespace plumbline {
 
@@ -35,6 +37,12 @@ class TextOperation : public Operation {
     std::vector<double> others;
   };
 
+  // The sizes that tensors of these shapes must have, as far as they follow: those that a dimension
+  // of one unknown size gives. The problem has the scalars, and sizes that are given.
+  using Shapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+  virtual void find_sizes(const Shapes& shapes, std::set<std::string, std::less<>>& unknown,
+                          Problem& problem) const = 0;
+
   virtual bool has_values(std::string_view tensor) const = 0;
   virtual Values values(std::string_view tensor, const Problem& problem) const = 0;
 };
@@ -43,6 +51,9 @@ class TextOperation : public Operation {
 // lives as long as the program; the same text at the same path gives the same operation.
 Result<const TextOperation*> read_text_operation(const std::string& path);
 Result<const TextOperation*> parse_text_operation(std::string_view text, const std::string& path);
+
+// One of a text's operations.
+std::unique_ptr<const TextOperation> text_operation(std::shared_ptr<const text::Program> program);
 
 // The operation as a text, or null for one that is built in.
 const TextOperation* as_text(const Operation& operation);

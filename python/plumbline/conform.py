@@ -19,6 +19,7 @@ from .manifest import contract_of, contract_only
 from .operations import FieldValue, Problem, chip_of, problem_of, problem_text
 from .report import Case, Element, Output, Record, Report, read_record
 from .tensors import Tensor, write_safetensors
+from .texts import Text, file_stem
 
 # Of a failure, tensors up to this size are kept without being asked for.
 _KEPT_BYTES = 64 << 20
@@ -30,7 +31,7 @@ _LINES_OF_EXPLANATION = 12
 
 def assert_conforms(
     out: Any,
-    operation: str,
+    operation: str | os.PathLike[str],
     *,
     chip: str | int | None = None,
     contract: Mapping[str, Any] | None = None,
@@ -45,7 +46,8 @@ def assert_conforms(
 
     out: the output, or a dict of several by name (``{"y": y, "rstd": rstd}``). Outputs of the
         operation that are not given are not judged.
-    operation: what was computed: "gemm", "softmax", "attention", ... (docs/operations.md).
+    operation: what was computed: "gemm", "softmax", "attention", ... (docs/operations.md), or a
+        text that says it: a file "mine.op", or its lines (docs/operation_texts.md).
     chip: what it was computed on: "h200", "sm_90" or 90. Left out, it is the GPU that the tensors
         are on.
     contract: the arithmetic that was promised. Of GEMMs nothing has to be said: the chip's usual
@@ -71,7 +73,8 @@ def assert_conforms(
         )
     where = chip_named(named)
     promised = contract_of(call, where, contract)
-    text = f"{operation} {problem_text(call)}".strip()
+    stem = file_stem(call.operation)
+    text = f"{stem} {problem_text(call)}".strip()
     tensors = {
         **call.inputs,
         **{name: judged.tensor for name, judged in call.outputs.items()},
@@ -80,15 +83,16 @@ def assert_conforms(
     folder = _room_for(sum(tensor.nbytes for tensor in tensors.values()))
     try:
         _write(folder, call, where, contract_only(call, where, promised), tensors, text)
-        ended = program.run(_check(folder, operation, jobs, allow_mistrusted), timeout)
+        ended = program.run(_check(folder, stem, jobs, allow_mistrusted), timeout)
         if ended.exit_code in (0, 1, 5):
             record = _record_of(folder)
             report = Report((record,), ended.exit_code, ended.output)
             if ended.exit_code == 0:
                 return report
-            kept = _keep(folder, keep, operation, record.run, tensors)
+            kept = _keep(folder, keep, stem, record.run, tensors)
             report = Report((record,), ended.exit_code, ended.output, (kept.folder,))
-            raise error_of(ended.exit_code, _message(call, where, report, kept), report)
+            message = _message(call, where, report, kept).replace(f"{folder}/", f"{kept.folder}/")
+            raise error_of(ended.exit_code, message, report)
         raise error_of(ended.exit_code, _complaint(folder, ended, text))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,7 +144,9 @@ def _write(
     text: str,
 ) -> None:
     try:
-        (folder / f"{call.operation}.toml").write_text(manifest, encoding="utf-8")
+        (folder / f"{file_stem(call.operation)}.toml").write_text(manifest, encoding="utf-8")
+        if isinstance(call.operation, Text):
+            (folder / call.operation).write_text(call.operation.source, encoding="utf-8")
         write_safetensors(
             folder / "call.safetensors",
             tensors,
@@ -201,6 +207,7 @@ def _keep(
         target.mkdir(parents=True, exist_ok=True)
         for file in [
             folder / f"{operation}.toml",
+            *folder.glob("*.op"),
             *(folder / "out").glob("*/record.json"),
             *(folder / "out").glob("*/report.html"),
             *([folder / "call.safetensors"] if with_tensors else []),
@@ -219,7 +226,10 @@ def _message(call: Problem, chip: Chip, report: Report, kept: _Kept) -> str:
     record = report.records[0]
     case = record.cases[0]
     kernel = record.kernels[0]
-    where = f"{call.operation} {problem_text(call)} on {chip}"
+    if isinstance(call.operation, Text):  # the program found the sizes
+        where = f"{case.case.split(' value=')[0]} on {chip}"
+    else:
+        where = f"{call.operation} {problem_text(call)} on {chip}"
     lines: list[str] = []
     if report.exit_code == Broken.exit_code:
         lines.append(f"{where}: outputs are outside what the contract allows.")

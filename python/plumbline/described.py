@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from .errors import InputError
 from .manifest import toml_table, toml_value
-from .operation_tables import OPERATIONS
+from .texts import Text, operation_of, row_of
 
 Grid = str | int | Sequence[str | int] | Callable[..., Any]
 
@@ -68,7 +69,7 @@ class Described:
     """What a manifest needs beside the PTX. Arguments are those of the kernel, each a tensor, an
     expression of the problem, or a number."""
 
-    operation: str
+    operation: str  # a text is read: what is kept is its name
     grid: Grid
     arguments: Mapping[str, Any] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -79,8 +80,12 @@ class Described:
     aligned: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.operation not in OPERATIONS:
-            raise InputError(f"there is no operation {self.operation!r}; see docs/operations.md")
+        self.operation = operation_of(self.operation)
+
+    def write_text(self, folder: pathlib.Path) -> None:
+        """Puts the operation's text beside the manifest, if it is one."""
+        if isinstance(self.operation, Text):
+            (folder / self.operation).write_text(self.operation.source, encoding="utf-8")
 
 
 @dataclass(kw_only=True)
@@ -101,15 +106,18 @@ def is_real(operation: str, expression: Any) -> bool:
     if isinstance(expression, float):
         return True
     names = re.findall(r"[a-z_]\w*", str(expression))
-    fields = OPERATIONS[operation].fields
+    fields = row_of(operation).fields
     return any(name in fields and fields[name].kind == "f32" for name in names)
 
 
 def formats_of(wanted: Described, arguments: Mapping[str, Any]) -> dict[str, str]:
-    row = OPERATIONS[wanted.operation]
+    row = row_of(wanted.operation)
     formats: dict[str, str] = {}
     out = next((n for n, t in row.tensors.items() if t.role == "output"), "")
+    meant = set(map(str, arguments.values()))
     for name, tensor in row.tensors.items():
+        if tensor.optional and name not in meant and name not in wanted.formats:
+            continue  # of a text: the kernel lacks it
         usual = tensor.usual
         if usual.startswith("{"):
             usual = wanted.formats.get(out, str(wanted.problem.get(usual.strip("{}"), "bf16")))
@@ -132,7 +140,7 @@ def manifest_of(
     formats: Mapping[str, str],
 ) -> str:
     """The text of a manifest."""
-    tensors = {str(meant) for meant in arguments.values() if meant in OPERATIONS[wanted.operation].tensors}
+    tensors = {str(meant) for meant in arguments.values() if meant in row_of(wanted.operation).tensors}
     threads = 1
     for size in compiled.block:
         threads *= size
@@ -166,16 +174,19 @@ def manifest_of(
 
 def contract_of(operation: str, ptx: str, block: int) -> dict[str, Any]:
     contract: dict[str, Any] = {}
-    if "unit" in OPERATIONS[operation].terms or operation in ("gemm", "grouped_gemm"):
+    terms = row_of(operation).terms
+    is_text = isinstance(operation, Text)
+    if "unit" in terms or operation in ("gemm", "grouped_gemm"):
         for word, unit in (("wgmma.mma_async", "wgmma"), ("tcgen05.mma", "tcgen05"), ("mma.sync", "mma.sync")):
             if word in ptx:
                 contract["unit"] = unit + (".block_scale" if ".block_scale" in ptx else "")
                 break
         else:
-            contract["unit"] = "fma.f32"
+            if not is_text:
+                contract["unit"] = "fma.f32"
     if operation in ("gemm", "grouped_gemm"):
         contract["epilogue"] = []
-    if "lanes" in OPERATIONS[operation].terms:
+    if "lanes" in terms and not is_text:
         contract["lanes"] = block
     if operation == "softmax":
         contract["exponential"] = "ex2.approx.ftz" if "ex2.approx.ftz" in ptx else "ex2.approx"
@@ -189,7 +200,7 @@ def _problem(
     tensors: set[str],
     formats: Mapping[str, str],
 ) -> dict[str, Any]:
-    row = OPERATIONS[wanted.operation]
+    row = row_of(wanted.operation)
     result: dict[str, Any] = {}
     free = []
     used = set(re.findall(r"[a-z_]\w*", " ".join(map(str, arguments.values()))))
@@ -201,7 +212,7 @@ def _problem(
             result[name] = [formats[name]]  # a and b of a GEMM
         elif name == "in":
             result[name] = [formats["x"]]
-        elif name == "out":
+        elif name == "out" and not isinstance(wanted.operation, Text):
             main = next(n for n, t in row.tensors.items() if t.role == "output")
             result[name] = [formats[main]]
         elif name == "statistics":
@@ -209,7 +220,8 @@ def _problem(
         elif name == "lse" and "lse" not in tensors:
             result[name] = ["none"]
         elif entry.kind != "word" and entry.default is not None:
-            if name in used or name.startswith("ld") and f"ld_{name[2:]}" in used:
+            stride = f"ld_{name.removeprefix('pad_')}" if name.startswith("pad_") else f"ld_{name[2:]}"
+            if name in used or name.startswith(("ld", "pad_")) and stride in used:
                 free.append(name)
     if free or "free" in wanted.problem:
         result["free"] = list(wanted.problem.get("free", free))
@@ -225,7 +237,11 @@ def _rules(wanted: Described, arguments: Mapping[str, Any]) -> list[str]:
         rows["a"], rows["b"] = "mk"["nt".index(layout[0])], "kn"["nt".index(layout[1])]
     for meant in dict.fromkeys(map(str, arguments.values())):
         match = re.fullmatch(r"ld_(\w+)", meant)
-        if match and "m" in OPERATIONS[wanted.operation].fields:
+        if match and isinstance(wanted.operation, Text):
+            shape = row_of(wanted.operation).tensors[match[1]].shape.replace("//", "/")
+            rows_of = [f"({size})" for size in shape.strip("[]").split(", ")[:-1]]
+            rules.append(f"{' * '.join([*rows_of, meant])} <= 2147483647")
+        elif match and "m" in row_of(wanted.operation).fields:
             rules.append(f"{rows.get(match[1], 'm')} * {meant} <= 2147483647")
     for name in wanted.aligned:
         if name not in arguments:
@@ -248,7 +264,7 @@ def _grid(
     if callable(grid):
         known: dict[str, Any] = {
             name: Expression(name)
-            for name, entry in OPERATIONS[wanted.operation].fields.items()
+            for name, entry in row_of(wanted.operation).fields.items()
             if entry.kind == "integer"
         }
         for name, meant in arguments.items():

@@ -10,8 +10,8 @@ from typing import Any
 
 from .chips import Chip
 from .errors import InputError
-from .operation_tables import OPERATIONS
 from .operations import Problem, field_text
+from .texts import Text, row_of
 
 Contract = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def _key(text: str) -> str:
 
 def contract_only(problem: Problem, chip: Chip, contract: Contract) -> str:
     """The manifest that ``plumbline check`` takes for outputs that were computed elsewhere."""
-    row = OPERATIONS[problem.operation]
+    row = row_of(problem.operation)
     words: dict[str, Any] = {}
     free = []
     for name, field in row.fields.items():
@@ -64,7 +64,7 @@ def contract_only(problem: Problem, chip: Chip, contract: Contract) -> str:
         given = problem.tensor(name)
         if given is not None:
             formats[name] = given.format
-        elif not tensor.usual:
+        elif not tensor.usual and not (isinstance(problem.operation, Text) and tensor.optional):
             formats[name] = problem.outputs["d"].tensor.format if name == "c" else "bf16"
     head = {
         "computes": problem.operation,
@@ -91,10 +91,10 @@ def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[st
         raise InputError(f"contract={given!r} is no dict of terms")
     contract: dict[str, Any] = dict(given or {})
     operation = problem.operation
-    terms = OPERATIONS[operation].terms
+    terms = row_of(operation).terms
     if operation in _SUMS:
         _usual_sums(problem, chip, contract)
-    elif "unit" in terms:
+    elif "unit" in terms and terms["unit"].default is None:
         contract.setdefault("unit", chip.unit_of(problem.inputs[next(iter(problem.inputs))].format))
     missing = [name for name, term in terms.items() if term.default is None and name not in contract]
     if missing:

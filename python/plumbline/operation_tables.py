@@ -35,6 +35,7 @@ class TensorRow:
     usual: str  # empty: none is usual; "{out}": that of the field
     formats: tuple[str, ...]
     shape: str
+    optional: bool = False  # a kernel may lack it
 
 
 @dataclass(frozen=True)

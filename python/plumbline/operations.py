@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 from .errors import InputError
 from .operation_tables import OPERATIONS
+from .texts import Text, operation_of, row_of
 from .tensors import Tensor, f32, from_bytes, is_tensor, read_tensor
 
 FieldValue = str | int | float
@@ -107,7 +109,7 @@ class Problem:
     def require(self, *names: str) -> None:
         for name in names:
             if name not in self.inputs:
-                row = OPERATIONS[self.operation].tensors[name]
+                row = row_of(self.operation).tensors[name]
                 raise InputError(f"{self.operation} needs {name}=, the tensor {row.shape}")
 
     def flatten_rows(self, *names: str) -> None:
@@ -128,7 +130,7 @@ class Problem:
 
     def set(self, name: str, value: FieldValue) -> None:
         """A field that the tensors imply, unless the caller gave it."""
-        row = OPERATIONS[self.operation].fields[name]
+        row = row_of(self.operation).fields[name]
         if row.kind == "word" and value not in row.words:
             raise InputError(
                 f"{self.operation} has no {value} for {name} ({row.meaning}); it has "
@@ -144,18 +146,14 @@ class Problem:
 
 
 def problem_of(
-    operation: str,
+    operation: str | os.PathLike[str],
     out: Any,
     arguments: Mapping[str, Any],
     problem: Mapping[str, FieldValue] | None = None,
 ) -> Problem:
     """The problem of a call; `problem` are fields whose names are also those of tensors."""
-    if operation not in OPERATIONS:
-        raise InputError(
-            f"there is no operation {operation!r}{_nearest(operation, OPERATIONS)}; "
-            f"there are {', '.join(OPERATIONS)}"
-        )
-    row = OPERATIONS[operation]
+    operation = operation_of(operation)
+    row = row_of(operation)
     inputs = [name for name, tensor in row.tensors.items() if tensor.role == "input"]
     outputs = [name for name, tensor in row.tensors.items() if tensor.role == "output"]
     found = Problem(operation, {}, {}, {})
@@ -196,16 +194,20 @@ def problem_of(
         found.outputs[name] = Judged(tensor, tensor.shape)
     if not found.outputs:
         raise InputError("out is empty: there is nothing to judge")
-    _DERIVE[operation](found)
+    if isinstance(operation, Text):
+        # The program finds the sizes.
+        found.require(*(name for name in inputs if not row.tensors[name].optional))
+    else:
+        _DERIVE[operation](found)
     return found
 
 
 def problem_text(problem: Problem) -> str:
     """The fields in the program's order, without those at their defaults."""
     words = []
-    for name, row in OPERATIONS[problem.operation].fields.items():
+    for name, row in row_of(problem.operation).fields.items():
         if name not in problem.fields:
-            if row.default is None:
+            if row.default is None and not isinstance(problem.operation, Text):
                 raise InputError(f"{problem.operation} needs {name}=: {row.meaning}")
             continue
         text = field_text(problem.fields[name])
@@ -242,7 +244,7 @@ def _is_one_number(value: Any) -> bool:
 
 
 def _field(operation: str, name: str, value: Any) -> FieldValue:
-    row = OPERATIONS[operation].fields[name]
+    row = row_of(operation).fields[name]
     if hasattr(value, "item") and not isinstance(value, (str, int, float)):
         value = value.item()
     if isinstance(value, bool):
@@ -271,7 +273,7 @@ def _field(operation: str, name: str, value: Any) -> FieldValue:
 
 
 def _of_format(operation: str, name: str, tensor: Tensor) -> Tensor:
-    formats = OPERATIONS[operation].tensors[name].formats
+    formats = row_of(operation).tensors[name].formats
     if tensor.format == "s64" and formats == ("s32",):  # sizes and places, often of 64 bits
         numbers = tensor.integers()
         if any(not -(1 << 31) <= number < 1 << 31 for number in numbers):

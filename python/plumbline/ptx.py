@@ -11,15 +11,15 @@ from typing import Any
 
 from .described import Compiled, Described, Grid, formats_of, is_real, manifest_of
 from .errors import InputError
-from .operation_tables import OPERATIONS
 from .report import Report
+from .texts import row_of
 
 _SCALARS = {"u32": "s32", "s32": "s32", "b32": "s32", "u64": "s64", "s64": "s64", "b64": "s64", "f32": "f32"}
 
 
 def verify_ptx(
     ptx: str | bytes | os.PathLike[str],
-    operation: str,
+    operation: str | os.PathLike[str],
     *,
     arguments: Sequence[str | int | float],
     grid: Grid,
@@ -36,7 +36,8 @@ def verify_ptx(
 ) -> Report:
     """Verifies a kernel by its PTX: the text, as a program returns it, or a file.
 
-    operation: what it computes: "gemm", "softmax", ... (docs/operations.md).
+    operation: what it computes: "gemm", "softmax", ... (docs/operations.md), or a text that says
+        it: a file "mine.op", or its lines (docs/operation_texts.md).
     arguments: what each parameter of the entry is, in order: a tensor ("x"), an expression of the
         problem ("n", "ld_a"), or a number.
     grid, block: blocks and threads, as numbers or expressions ("cdiv(m, 64)"); a block that the
@@ -59,7 +60,7 @@ def verify_ptx(
         )
     meant = {f"parameter {place}": argument for place, argument in enumerate(arguments)}
     wanted = Described(
-        operation=operation,
+        operation=os.fspath(operation),
         grid=grid,
         arguments=meant,
         formats=formats or {},
@@ -72,6 +73,7 @@ def verify_ptx(
     place = pathlib.Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{name}.ptx").write_text(text, encoding="utf-8")
+    wanted.write_text(place)
     compiled = Compiled(
         file=f"{name}.ptx",
         summary=f"{found}, from Python",
@@ -79,7 +81,7 @@ def verify_ptx(
         target=target,
         entry=found,
         parameters=[
-            _parameter(operation, of_type, argument, index)
+            _parameter(wanted.operation, of_type, argument, index)
             for index, (of_type, argument) in enumerate(zip(parameters, arguments, strict=True))
         ],
         block=_block_of(text, block),
@@ -125,7 +127,7 @@ def _entry_of(text: str, wanted: str) -> tuple[str, list[str]]:
 
 
 def _parameter(operation: str, of_type: str, argument: str | int | float, place: int) -> str:
-    if argument in OPERATIONS[operation].tensors:
+    if argument in row_of(operation).tensors:
         return f"ptr {argument}"
     if of_type not in _SCALARS:
         raise InputError(

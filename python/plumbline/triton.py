@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from .chips import Chip, chip_named
 from .described import Compiled, Described, Grid, formats_of, is_real, manifest_of
 from .errors import CannotRun, InputError
-from .operation_tables import OPERATIONS
 from .report import Report
+from .texts import Text, row_of
 
 _POINTERS = {
     "bf16": "*bf16",
@@ -137,7 +137,8 @@ def verify_triton(
 ) -> Report:
     """Verifies a ``@triton.jit`` function, or every configuration of an autotuned one.
 
-    operation: what it computes: "gemm", "softmax", ... (docs/operations.md).
+    operation: what it computes: "gemm", "softmax", ... (docs/operations.md), or a text that says
+        it: a file "mine.op", or its lines (docs/operation_texts.md).
     grid: blocks, as expressions over the problem (``"m"``, ``["cdiv(m, 64)", 1]``), or as the
         function that a launch would have: its parameters get constants, arguments and sizes by
         name, and META all constants.
@@ -235,6 +236,7 @@ def _export(
     compiled, constants = _compile(wanted, kernel, arguments, constants, formats, chip, options)
     ptx = compiled.asm["ptx"]
     (folder / f"{name}.ptx").write_text(ptx, encoding="utf-8")
+    wanted.write_text(folder)
     manifest = folder / f"{name}.toml"
     manifest.write_text(
         _manifest(wanted, kernel, arguments, constants, formats, chip, compiled, name),
@@ -266,7 +268,7 @@ def _compile(
         if meant is None or meant == 1 and isinstance(meant, int):
             types[name] = "constexpr"
             constants[name] = meant
-        elif meant in OPERATIONS[wanted.operation].tensors:
+        elif meant in row_of(wanted.operation).tensors:
             types[name] = _POINTERS[formats[meant]]
             alignment[(place,)] = [["tt.divisibility", 16]]
         else:
@@ -284,7 +286,7 @@ def _compile(
 def _arguments(
     wanted: Verification, kernel: Any, constants: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    operation = OPERATIONS[wanted.operation]
+    operation = row_of(wanted.operation)
     found: dict[str, Any] = {}
     guessed: list[str] = []
     unknown = [name for name in wanted.arguments if name not in kernel.arg_names]
@@ -327,7 +329,7 @@ def _arguments(
 def _guess(
     operation: str, name: str, variables: Sequence[str], taken: set[str], layout: str
 ) -> str | int | None:
-    row = OPERATIONS[operation]
+    row = row_of(operation)
     plain = re.sub(r"^(ptr|p)_|_?(ptr|pointer)s?$", "", name.lower())
     is_pointer = plain != name.lower()
     stride = _stride(operation, name.lower(), layout)
@@ -364,9 +366,10 @@ def _stride(operation: str, name: str, layout: str) -> str | int | None:
         return None
     of = match["a"] or match["b"] or match["c"]
     if of is None:
-        return "n" if "n" in OPERATIONS[operation].fields else None
+        return "n" if "n" in row_of(operation).fields else None
     for tensor in (of, *_TENSOR_NAMES.get(of, ())):
-        if f"ld{tensor}" in OPERATIONS[operation].fields:
+        fields = row_of(operation).fields
+        if f"ld{tensor}" in fields or isinstance(operation, Text) and f"pad_{tensor}" in fields:
             return f"ld_{'d' if operation == 'gemm' and tensor == 'c' else tensor}"
     return None
 
@@ -385,7 +388,7 @@ def _manifest(
     compiled: Any,
     name: str,
 ) -> str:
-    row = OPERATIONS[wanted.operation]
+    row = row_of(wanted.operation)
     ptx: str = compiled.asm["ptx"]
     parameters = []
     for argument, meant in arguments.items():

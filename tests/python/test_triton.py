@@ -25,6 +25,16 @@ def test_softmax(capsys):
     assert "input_ptr is x, input_row_stride is ld_x" in capsys.readouterr().out
 
 
+def test_an_operation_that_a_text_says(tmp_path):
+    text = "operation silu_and_mul(x[m, 2 n]) -> y[m, n]\n  y[i, j] = silu(x[i, j]) * x[i, n + j]\n"
+    report = plumbline.verify_triton(
+        kernels.silu_and_mul_kernel, text, grid="m", constants={"BLOCK_SIZE": 64}, chips="sm_90", only="m<=5", corpus=False, folder=tmp_path)
+    assert report.check().kernels["silu_and_mul_kernel_sm_90"].case_count > 20
+    manifest = (tmp_path / "silu_and_mul_kernel_sm_90.toml").read_text()
+    assert 'parameters = ["ptr x", "ptr y", "s32 n", "s32 ld_x", "s32 ld_y", "s64 0", "s64 0"]' in manifest
+    assert 'require = "(m) * ld_x <= 2147483647"' in manifest
+
+
 def test_every_configuration_of_an_autotuned_kernel():
     report = plumbline.verify_triton(
         kernels.matmul_kernel, "gemm", grid=matmul_grid, chips=["sm_80", "sm_90"], only="k<=100 m<=100 n<=100 class=normal", corpus=False,

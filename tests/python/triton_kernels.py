@@ -55,3 +55,14 @@ def wrong_softmax(y, x, n_cols, BLOCK_SIZE: tl.constexpr):
     tl.store(y + row * n_cols + columns, numerator / tl.sum(numerator, axis=0), mask=columns < n_cols)
 
 
+
+
+@triton.jit
+def silu_and_mul_kernel(x_ptr, y_ptr, n, ld_x, ld_y, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0)
+    for first in range(0, n, BLOCK_SIZE):
+        j = first + tl.arange(0, BLOCK_SIZE)
+        mask = j < n
+        gate = tl.load(x_ptr + row * ld_x + j, mask=mask, other=0.0).to(tl.float32)
+        up = tl.load(x_ptr + row * ld_x + n + j, mask=mask, other=0.0).to(tl.float32)
+        tl.store(y_ptr + row * ld_y + j, (gate * tl.sigmoid(gate) * up).to(tl.bfloat16), mask=mask)

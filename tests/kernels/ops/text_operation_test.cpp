@@ -3,7 +3,10 @@
 // kernel may leave out, which inputs are refused, what a failure is explained by.
 #include "kernels/ops/text_operation.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <set>
 
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/operation_case.h"
@@ -134,6 +137,59 @@ TEST(TextOperation, NanInAnIntegerOutputIsZero) {
   EXPECT_TRUE(oracle->judge(0, got, {}).failures.empty());
   got.set_bits(0, 1);
   EXPECT_EQ(oracle->judge(0, got, {}).failures.size(), 1u);
+}
+
+// The sizes that these shapes give, and those that they do not: "groups=2 half=3, not n".
+std::string found_sizes(const std::string& text, const std::string& formats,
+                        const TextOperation::Shapes& shapes) {
+  const Result<Manifest> kernel = kernel_of(text, "[formats]\n" + formats);
+  if (!kernel) return kernel.error().text();
+  const TextOperation& operation = *as_text(*kernel->operation);
+  std::set<std::string, std::less<>> unknown(operation.sizes().begin(), operation.sizes().end());
+  Problem problem(kernel->schema());
+  operation.find_sizes(shapes, unknown, problem);
+  std::string out;
+  for (const std::string& size : operation.sizes())
+    out += unknown.contains(size) ? fmt::format(" not {}", size)
+                                  : fmt::format(" {}={}", size, problem.integer(size));
+  return out;
+}
+
+TEST(TextOperation, SizesFollowFromShapes) {
+  const std::string text =
+      "operation made(x[m, 2 n + 1], w[groups * half, n], s[groups]) -> y[m, n]\n"
+      "  y[i, j] = x[i, 2 * j] * w[0, j] * s[0]\n";
+  const std::string formats = "x = \"f32\"\nw = \"f32\"\ns = \"f32\"\ny = \"f32\"\n";
+  EXPECT_EQ(found_sizes(text, formats, {{"x", {4, 11}}, {"w", {6, 5}}, {"s", {2}}}),
+            " m=4 n=5 groups=2 half=3");
+  EXPECT_EQ(found_sizes(text, formats, {{"y", {4, 7}}}), " m=4 n=7 not groups not half");
+  EXPECT_EQ(found_sizes(text, formats, {{"x", {4, 10}}, {"w", {6, 5}}}),
+            " m=4 n=5 not groups not half");
+  EXPECT_EQ(found_sizes(text, formats, {{"x", {4}}, {"other", {3}}}),
+            " not m not n not groups not half");
+}
+
+TEST(TextOperation, WhatIsChosenIsJudgedBeforeWhatReadsIt) {
+  const Manifest kernel = shipped_kernel("topk_softmax_f32");
+  const auto follows = kernel.operation->follows();
+  ASSERT_EQ(follows.size(), 1u);
+  EXPECT_EQ(follows[0].output, "weight");
+  EXPECT_EQ(follows[0].from, "id");
+}
+
+TEST(TextOperation, AUnitOfTensorCoresHasASumToAdd) {
+  const std::string formats =
+      "[formats]\na = \"{}\"\nb = \"bf16\"\nd = \"f32\"\n[contract]\nunit = \"{}\"\n";
+  const auto with = [&](const char* format, const char* unit) {
+    return refusal(
+        "operation made(a[m, k], b[k, n]) -> d[m, n]\n  d[i, j] = sum[l] (a[i, l] * b[l, j])\n",
+        fmt::format(fmt::runtime(formats), format, unit));
+  };
+  EXPECT_EQ(with("bf16", "mma.sync"), "");
+  EXPECT_THAT(with("f32", "mma.sync"),
+              HasSubstr("no sum of made.op is one of products that mma.sync multiplies on sm_80"));
+  EXPECT_THAT(with("bf16", "wgmma"), HasSubstr("wgmma multiplies on sm_80"));
+  EXPECT_THAT(with("bf16", "mma.snyc"), HasSubstr("mma.sync"));
 }
 
 TEST(TextOperation, AFailureIsExplainedByItsLine) {
