@@ -4,7 +4,7 @@
 // cores. Sums are f32, one accumulator per element, k increasing.
 #include "device/block_tile.cuh"
 #include "device/main_loop.cuh"
-#include "device/w4_as_bf16.cuh"
+#include "device/weights/w4_as_bf16.cuh"
 
 namespace {
 

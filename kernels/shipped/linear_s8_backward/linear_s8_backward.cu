@@ -4,7 +4,7 @@
 // db do not need them. dx and dw are stored as bf16 or f32, db as f32. One launch for each
 // gradient.
 #include "device/linear_backward.cuh"
-#include "device/s8_as_bf16.cuh"
+#include "device/weights/s8_as_bf16.cuh"
 
 using namespace device;
 
