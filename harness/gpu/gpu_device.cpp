@@ -419,6 +419,8 @@ Result<std::unique_ptr<Device>> open_gpu(const GpuOptions& options) {
   if (!info) return info.error();
   const Result<std::shared_ptr<GpuContext>> context = GpuContext::open(*driver);
   if (!context) return context.error();
+  // Another thread's fault may replace the context meanwhile.
+  const GpuContext::Turn turn = (*context)->turn();
   if (const Status current = (*context)->make_current(); !current) return current.error();
   return std::unique_ptr<Device>(std::make_unique<GpuDevice>(*context, *info, options));
 }
