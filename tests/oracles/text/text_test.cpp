@@ -206,7 +206,7 @@ TEST(OperationText, TheExamplesOfItsPageAreRight) {
     EXPECT_EQ(complaint(example), "") << example;
     ++examples;
   }
-  EXPECT_EQ(examples, 6);
+  EXPECT_EQ(examples, 8);
 }
 
 Result<Instance> sized(const std::string& text, std::vector<std::int64_t> sizes) {
