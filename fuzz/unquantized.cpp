@@ -25,6 +25,7 @@ void add_draw(const Case& test_case, int draw, CaseTensors& sources) {
   other.recipe.seed = Random(test_case.recipe.seed).fork(static_cast<std::uint64_t>(draw)).next();
   fill_inputs(other, fresh);
   for (const Operation::Quantized& input : test_case.kernel->operation->quantized()) {
+    if (!sources.find(input.tensor)) continue;  // the kernel has no such input
     Tensor& to = *sources.find(input.tensor);
     const Tensor& from = *fresh.find(input.tensor);
     const Format& f32 = format(FormatId::f32);
@@ -59,6 +60,7 @@ Result<UnquantizedCase> unquantized(const Case& test_case, int draw) {
   out.stored = test_case;
   out.sources = *stored;
   for (const Operation::Quantized& input : operation.quantized()) {
+    if (!out.sources.find(input.tensor)) continue;
     Tensor& tensor = *out.sources.find(input.tensor);
     TensorLayout layout = tensor.layout;
     layout.format = FormatId::f32;

@@ -314,8 +314,8 @@ class TextGenerator final : public Generator {
 
   // Halves sizes as long as a case would take too long: the largest first, but for one that is to
   // be long.
-  void lighten(Problem& problem, std::string_view kept, Profile profile) const {
-    while (operation_.work(problem) > most_work(profile)) {
+  void lighten(Problem& problem, std::string_view kept, double most) const {
+    while (operation_.work(problem) > most) {
       std::string_view largest;
       const auto weight = [&](std::string_view size) {
         return problem.integer(size) / (size == kept ? 256 : 1);
@@ -347,7 +347,7 @@ class TextGenerator final : public Generator {
         if (!chosen.may_be_empty) continue;
         problem->set_integer(kept = chosen.name, 0);
       }
-      lighten(*problem, kept, profile);
+      lighten(*problem, kept, most_work(profile));
       if (takes(manifest, *problem)) break;
     }
     return problem;
@@ -464,10 +464,20 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
             fmt::format("{} left out, or taken for another", feature.name));
     }
   }
-  std::erase_if(cases, [&](const DesignedCase& one) {
-    const Result<Problem> problem = parse_problem(manifest.schema(), one.problem);
-    return !problem || !has_values(*problem) ||
-           operation_.work(*problem) > 4 * most_work(Profile::quick);
+  const double most = 4 * most_work(Profile::quick);
+  std::erase_if(cases, [&](DesignedCase& one) {
+    Result<Problem> problem = parse_problem(manifest.schema(), one.problem);
+    if (!problem) return true;
+    if (operation_.work(*problem) > most) {
+      // A long size is what its case is for.
+      constexpr std::int64_t kLong = 8192;
+      std::string_view kept;
+      for (const std::string& size : operation_.sizes())
+        if (problem->integer(size) >= kLong) kept = size;
+      lighten(*problem, kept, most);
+      one.problem = problem->text();
+    }
+    return !has_values(*problem) || operation_.work(*problem) > most;
   });
   return cases;
 }

@@ -28,6 +28,7 @@ Tensor* CaseTensors::find(std::string_view name) { return find_tensor(tensors, s
 void Operation::quantize(const Problem& /*problem*/, const CaseTensors& sources,
                          CaseTensors& tensors) const {
   for (const Quantized& input : quantized()) {
+    if (!sources.find(input.tensor)) continue;  // the kernel has no such input
     const Tensor* source = sources.find(input.tensor);
     Tensor* stored = tensors.find(input.tensor);
     PLUMB_ASSERT(source && stored && source->layout.shape == stored->layout.shape);

@@ -20,6 +20,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/reference/text/definition.h"
 #include "oracles/reference/text/oracle.h"
+#include "oracles/stages/staged_text.h"
 #include "oracles/text/lexer.h"
 #include "oracles/text/words.h"
 
@@ -107,6 +108,10 @@ class Loaded final : public TextOperation {
     about_ += "```\n" + program_->text.source + "```\n";
     make_fields();
     make_tensors();
+    if (has_stages(*program_)) {
+      for (const text::Input& input : program_->inputs)
+        if (!input.integer) quantized_.push_back({input.parameter->name});
+    }
     for (const int step : program_->outputs) {
       std::set<int> read;
       add_read(step, read);
@@ -138,6 +143,27 @@ class Loaded final : public TextOperation {
   bool has_pure_sums(const Problem&, const Manifest&) const override { return false; }
 
   std::span<const Follows> follows() const override { return follows_; }
+
+  std::span<const Quantized> quantized() const override { return quantized_; }
+
+  std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest,
+                                            int sm, const CaseTensors& tensors,
+                                            const CaseTensors& sources) const override {
+    Result<Instance> instance = instance_of(problem, manifest);
+    PLUMB_ASSERT(instance.ok());
+    StagedText text{*std::move(instance),
+                    inputs_of(tensors),
+                    inputs_of(sources),
+                    arithmetic_of(manifest.terms, sm),
+                    {}};
+    for (const int step : program_->outputs) {
+      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+      if (manifest.formats.contains(tensor.output))
+        text.outputs.push_back(
+            {tensor.output, step, manifest.tensor_format(tensor.output, problem)});
+    }
+    return staged_text(std::move(text));
+  }
 
   const text::OperationText& text() const override { return program_->text; }
 
@@ -611,6 +637,7 @@ class Loaded final : public TextOperation {
   std::vector<Derived> derived_;
   std::vector<std::string> pads_;
   std::vector<Follows> follows_;
+  std::vector<Quantized> quantized_;
   std::deque<std::string> names_, helps_;  // what the tables' views point to
   std::deque<std::vector<std::string_view>> types_;
   std::vector<std::unique_ptr<ComputedName>> computed_;

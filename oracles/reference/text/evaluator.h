@@ -11,6 +11,8 @@
 //
 // A domain that tells sums on tensor cores from others also has Products, a sum of products that
 // grows pair by pair, and product_sum(node), which is null for any other sum.
+// A domain that computes each step in its own way has enter(step), which tells the step before, and
+// finished(step, value).
 //
 // Elements are computed when they are asked for, and kept: all of them, or those of one row where
 // rows do not need each other.
@@ -93,6 +95,12 @@ class Evaluator {
     const Piece& piece = instance_.locate(step, index, slots_);
     if (tensor.type == Type::integer) return domain_.whole(integer(*piece.value));
     return real(*piece.value);
+  }
+
+  // The same of a step of real numbers, computed once.
+  Value kept_element(int step, std::int64_t index) {
+    return kept(step, index, &Kept::reals,
+                [&](const Piece& piece) { return computed(step, *piece.value); });
   }
 
   // Of a step of integers.
@@ -383,6 +391,18 @@ class Evaluator {
     return at < 0 ? domain_.real(0) : Products::stored(inputs_.at(node.id, at));
   }
 
+  // A domain may compute each step in its own way.
+  Value computed(int step, const Expression& value) {
+    if constexpr (requires { domain_.enter(step); }) {
+      const int before = domain_.enter(step);
+      Value out = domain_.finished(step, real(value));
+      domain_.enter(before);
+      return out;
+    } else {
+      return real(value);
+    }
+  }
+
   Value real(const Expression& node) {
     if (node.type == Type::integer) return domain_.whole(integer(node));
     const auto child = [&](std::size_t i) { return real(*node.children[i]); };
@@ -404,8 +424,7 @@ class Evaluator {
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
         if (at < 0) return domain_.real(0);
-        return domain_.used(node, kept(node.id, at, &Kept::reals,
-                                       [&](const Piece& piece) { return real(*piece.value); }));
+        return domain_.used(node, kept_element(node.id, at));
       }
       case Op::sum:
       case Op::product: {

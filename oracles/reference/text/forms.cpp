@@ -120,14 +120,7 @@ double Form::reach() const {
 
 Forms::Forms(const Arithmetic& arithmetic, const Instance& instance) : arithmetic_(arithmetic) {
   if (arithmetic.products.unit.unit != Unit::tensor_core) return;
-  const Program& program = instance.program();
-  products_ = std::make_shared<ProductSums>(
-      program, arithmetic.products, arithmetic.flushed, [&](int input) -> std::optional<FormatId> {
-        const auto i = static_cast<std::size_t>(input);
-        if (!instance.setting().present[i]) return std::nullopt;
-        const auto parameter = program.inputs[i].parameter - program.text.parameters.data();
-        return instance.format_of(static_cast<int>(parameter));
-      });
+  products_ = std::make_shared<ProductSums>(instance, arithmetic.products, arithmetic.flushed);
 }
 
 double Forms::tiny() const { return arithmetic_.flushed ? kSmallest : 0x1p-150; }

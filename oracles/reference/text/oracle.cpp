@@ -195,10 +195,26 @@ ElementVerdict TextOracle::element(int output, std::int64_t index, std::uint64_t
   return element(evaluator, output, index, got);
 }
 
-std::vector<double> TextOracle::reference_values(int output, Reference, int) const {
-  Evaluator<Forms> evaluator = forms();
+namespace {
+
+// Without the roundings that the text asks for.
+struct Mathematics : Definition<double> {
+  double round_to(FormatId, double x) const { return x; }
+};
+
+}  // namespace
+
+std::vector<double> TextOracle::reference_values(int output, Reference reference, int) const {
   std::vector<double> values;
   const std::int64_t elements = instance_.step_elements(of(output).step);
+  if (reference == Reference::mathematics) {
+    Evaluator<Mathematics> mathematics(instance_, inputs_, Mathematics());
+    mathematics.give(given_);
+    for (std::int64_t i = 0; i < elements; ++i)
+      values.push_back(mathematics.element(of(output).step, i));
+    return values;
+  }
+  Evaluator<Forms> evaluator = forms();
   values.reserve(static_cast<std::size_t>(elements));
   for (std::int64_t i = 0; i < elements; ++i)
     values.push_back(evaluator.element(of(output).step, i).value);

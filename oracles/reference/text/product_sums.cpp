@@ -78,6 +78,15 @@ Contract contract_of(const ProductUnit& unit, bool flushed, bool in_order) {
 
 }  // namespace
 
+ProductSums::ProductSums(const Instance& instance, const ProductUnit& unit, bool flushed)
+    : ProductSums(instance.program(), unit, flushed, [&](int input) -> std::optional<FormatId> {
+        const auto i = static_cast<std::size_t>(input);
+        if (!instance.setting().present[i]) return std::nullopt;
+        const Program& program = instance.program();
+        const auto parameter = program.inputs[i].parameter - program.text.parameters.data();
+        return instance.format_of(static_cast<int>(parameter));
+      }) {}
+
 ProductSums::ProductSums(const Program& program, const ProductUnit& unit, bool flushed,
                          const FormatOf& format_of) {
   if (unit.unit.unit != Unit::tensor_core) return;
@@ -95,7 +104,8 @@ ProductSums::ProductSums(const Program& program, const ProductUnit& unit, bool f
     const Contract contract = contract_of(unit, flushed, in_order);
     if (!contract.check(unit.sm, *a.format, *b.format)) return;
     const std::optional<BoundModel> model = bound_model(contract, unit.sm, *a.format, *b.format);
-    if (model) sums_.emplace(&node, ProductSum{*model, in_order});
+    if (model)
+      sums_.emplace(&node, ProductSum{contract, unit.sm, *a.format, *b.format, *model, in_order});
   };
   for (const StepTensor& step : program.steps) {
     for (const Piece& piece : step.pieces) visit_all(*piece.value, take);

@@ -10,7 +10,7 @@
 
 #include "oracles/bounds/accumulator/running_bound.h"
 #include "oracles/bounds/contract/describe.h"
-#include "oracles/text/program.h"
+#include "oracles/text/instance.h"
 
 namespace plumbline::text {
 
@@ -22,6 +22,9 @@ struct ProductUnit {
 };
 
 struct ProductSum {
+  Contract contract;
+  int sm = 0;
+  FormatId a = FormatId::bf16, b = FormatId::bf16;
   BoundModel model;
   // The terms reach the unit in the order of the text: one index, from 0.
   bool in_order = true;
@@ -35,6 +38,7 @@ class ProductSums {
   ProductSums() = default;  // none
   ProductSums(const Program& program, const ProductUnit& unit, bool flushed,
               const FormatOf& format_of);
+  ProductSums(const Instance& instance, const ProductUnit& unit, bool flushed);
 
   bool empty() const { return sums_.empty(); }
 
