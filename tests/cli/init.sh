@@ -50,6 +50,16 @@ expect 0 'targets = [89]' init fp8.cu --out -
 ls fp8.sm_* >/dev/null 2>&1 && { echo "FAILED: init left PTX behind"; failed=$((failed + 1)); }
 expect 0 'targets = [90]' init fp8.cu --sm 90 --out -
 
+# The unit is that of the PTX, once, of operations with terms of their own and of texts.
+draft_says() {  # FILE ENTRY UNIT
+  expect 0 "unit = \"$3\"" init "$1" --entry "$2" --out -
+  [ "$("$program" init "$1" --entry "$2" --out - | grep -c '^unit ')" = 1 ] || { echo "FAILED: $1 has a unit twice"; failed=$((failed + 1)); }
+}
+draft_says "$kernels/shipped/attention_bf16_forward/attention_bf16_forward.sm_80.ptx" attention_bf16_forward_64 mma.sync
+cp "$kernels/shipped/gemm_w4a16_bf16/gemm_w4a16_bf16.sm_80.ptx" text/gemm_w4a16.ptx
+cp "$source/kernels/shipped/gemm_w4a16_bf16/gemm_w4a16.op" text/
+draft_says text/gemm_w4a16.ptx gemm_w4a16_bf16_bf16 mma.sync
+
 # Several entry points, a name that says nothing, and what is no kernel.
 cat "$kernels/shipped/quantize_s8/quantize_s8.sm_80.ptx" >many.ptx
 expect 2 "entry points" init many.ptx

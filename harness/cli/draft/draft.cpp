@@ -344,7 +344,8 @@ std::string format_lines(const Operation& operation, const EntrySurvey& entry) {
 std::string contract_lines(const Operation& operation, const EntrySurvey& entry) {
   std::vector<Line> lines;
   const bool sums = operation.terms().empty();
-  if (sums || !entry.units.empty()) {
+  const bool has_unit = std::ranges::count(operation.terms(), "unit", &Field::name) > 0;
+  if (sums || (has_unit && !entry.units.empty())) {
     lines.push_back(
         {fmt::format("unit = \"{}\"", unit_word(entry)),
          entry.units.empty() ? "the PTX uses no tensor cores" : "of the PTX: " + all_units(entry)});
@@ -355,6 +356,7 @@ std::string contract_lines(const Operation& operation, const EntrySurvey& entry)
                      "additions is left out: the orders that kernels use are admissible"});
   }
   for (const Field& term : operation.terms()) {
+    if (term.name == "unit" && !entry.units.empty()) continue;  // said above
     if (term.kind == FieldKind::word) {
       const std::size_t usual =
           must_be_given(term) ? 0 : static_cast<std::size_t>(term.default_value);
