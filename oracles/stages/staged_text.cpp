@@ -225,9 +225,9 @@ class StagedTextComputation final : public StagedComputation {
     StagedValues values;
     for (const StagedText::Output& output : text_.outputs) {
       std::vector<double>& of = values.emplace_back();
-      const bool integer = text_.instance.program()
-                               .steps[static_cast<std::size_t>(output.step)]
-                               .type == text::Type::integer;
+      const bool integer =
+          text_.instance.program().steps[static_cast<std::size_t>(output.step)].type ==
+          text::Type::integer;
       for (std::int64_t i = 0; i < text_.instance.step_elements(output.step); ++i) {
         if (integer) {
           of.push_back(static_cast<double>(evaluator.integer_element(output.step, i)));

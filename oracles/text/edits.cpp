@@ -60,7 +60,6 @@ class Editor {
                          exchanged(value, first, second, references_[a], references_[b])});
       }
     }
-    add_everywhere(value, out);
     out.push_back(
         {"the reciprocal", binary_node(Kind::divide, number_node(1, value->place), value)});
     out.push_back({"the other sign", unary_node(Kind::negate, value)});
@@ -74,7 +73,6 @@ class Editor {
     return out;
   }
 
- private:
   // All variants of a node: those of itself, then those of what it is made of.
   std::vector<Variant> variants(const NodePtr& node) const {
     std::vector<Variant> out = own(*node);
@@ -100,44 +98,13 @@ class Editor {
     return out;
   }
 
+ private:
   void collect(const Node& node) {
     for (const NodePtr& child : node.children) {
       if (node.kind == Kind::reference) remember(child, subscripts_);
       if (child->kind == Kind::reference) remember(child, references_);
       collect(*child);
     }
-  }
-
-  // A subscript that several references have may be wrong in all of them.
-  void add_everywhere(const NodePtr& value, std::vector<Variant>& out) const {
-    std::vector<NodePtr> once, twice;
-    count_subscripts(*value, once, twice);
-    for (const NodePtr& subscript : twice) {
-      for (const Variant& one : variants(subscript))
-        out.push_back({one.name + " in every subscript " + text_of(*subscript),
-                       with_subscript(value, text_of(*subscript), one.node)});
-    }
-  }
-
-  static void count_subscripts(const Node& node, std::vector<NodePtr>& once,
-                               std::vector<NodePtr>& twice) {
-    for (const NodePtr& child : node.children) {
-      const bool compound = node.kind == Kind::reference && !child->children.empty();
-      if (compound && !remember(child, once)) remember(child, twice);
-      count_subscripts(*child, once, twice);
-    }
-    if (node.condition) count_subscripts(*node.condition, once, twice);
-  }
-
-  static NodePtr with_subscript(const NodePtr& node, std::string_view subscript,
-                                const NodePtr& other) {
-    auto copy = std::make_shared<Node>(*node);
-    for (NodePtr& child : copy->children) {
-      const bool is_it = node->kind == Kind::reference && text_of(*child) == subscript;
-      child = is_it ? other : with_subscript(child, subscript, other);
-    }
-    if (copy->condition) copy->condition = with_subscript(copy->condition, subscript, other);
-    return copy;
   }
 
   // Each once: whether it is new.
@@ -203,10 +170,12 @@ class Editor {
       case Kind::floor_divide:
         add("without the divisor " + text(1), child(0));
         add("with % for // before " + text(1), binary_node(Kind::remainder, child(0), child(1)));
+        divisions(node, Kind::remainder, "%", add);
         break;
       case Kind::remainder:
         add("without % " + text(1), child(0));
         add("with // for % before " + text(1), binary_node(Kind::floor_divide, child(0), child(1)));
+        divisions(node, Kind::floor_divide, "//", add);
         break;
       case Kind::square:
         add("without the square of " + text(0), child(0));
@@ -275,6 +244,27 @@ class Editor {
                                  binary_node(Kind::divide, right, number_node(2, node.place)),
                                  unary_node(Kind::negate, right)})
       add(fmt::format("with {} for {}", text_of(*wrong), text_of(node)), wrong);
+  }
+
+  // h % kv for h // group, and the other way round: with each size of the text.
+  template <typename Add>
+  void divisions(const Node& node, Kind other, std::string_view sign, const Add& add) const {
+    std::vector<std::string> sizes;
+    for (const Parameter& parameter : text_.parameters)
+      for (const NodePtr& size : parameter.sizes) add_names(*size, sizes);
+    const std::string now = text_of(*node.children[1]);
+    for (const std::string& size : sizes) {
+      if (size == now) continue;
+      add(fmt::format("with {} {} {} for {}", text_of(*node.children[0]), sign, size,
+                      text_of(node)),
+          binary_node(other, node.children[0], name_node(size, node.place)));
+    }
+  }
+
+  static void add_names(const Node& node, std::vector<std::string>& names) {
+    if (node.kind == Kind::name && std::ranges::count(names, node.name) == 0)
+      names.push_back(node.name);
+    for (const NodePtr& child : node.children) add_names(*child, names);
   }
 
   // (a - b) * c as a * c - b, and c * (a - b); likewise of sums and quotients.
@@ -441,6 +431,102 @@ class Editor {
   std::vector<NodePtr> subscripts_, references_;  // of the step, each subscript once
 };
 
+// A reference, a subscript or a condition that a text has in several places may be wrong in all of
+// them.
+class Repeated {
+ public:
+  explicit Repeated(const OperationText& text) : text_(text) {
+    for (std::size_t s = 0; s < text.steps.size(); ++s) collect(text.steps[s].value, s, false);
+  }
+
+  void add(const Extents& extents, std::size_t most, std::vector<Edit>& edits) const {
+    constexpr std::size_t kMostNodes = 2000;  // each is looked at for every edit
+    if (nodes_ > kMostNodes) return;
+    for (const Found& one : found_) {
+      if (one.count < 2) continue;
+      const Editor editor(text_, extents, text_.steps[one.step]);
+      std::vector<Variant> variants = editor.variants(one.node);
+      if (one.is_condition) {
+        const auto never = [&](const char* op) {
+          auto out = std::make_shared<Node>(*binary_node(
+              Kind::compare, number_node(0, one.node->place), number_node(0, one.node->place)));
+          out->name = op;
+          return out;
+        };
+        variants.push_back({"never", never("!=")});
+        variants.push_back({"always", never("==")});
+      }
+      for (Variant& variant : variants) {
+        if (edits.size() == most) return;
+        Edit edit{fmt::format("line {} and wherever {} is: {}", text_.steps[one.step].place.line,
+                              one.text, variant.name),
+                  text_};
+        for (Step& step : edit.text.steps)
+          step.value = replaced(step.value, one.text, variant.node);
+        edits.push_back(std::move(edit));
+      }
+    }
+  }
+
+ private:
+  struct Found {
+    NodePtr node;
+    std::string text;
+    std::size_t step = 0;  // the first that has it
+    int count = 0;
+    bool is_condition = false;
+  };
+
+  void collect(const NodePtr& node, std::size_t step, bool is_condition) {
+    ++nodes_;
+    const bool is_reference = node->kind == Kind::reference;
+    if (is_reference || is_condition) note(node, step, is_condition);
+    for (std::size_t i = 0; i < node->children.size(); ++i) {
+      const NodePtr& child = node->children[i];
+      const bool compound = is_reference && !child->children.empty();
+      if (compound && child->kind != Kind::reference) note(child, step, false);
+      collect(child, step, node->kind == Kind::call && node->name == "where" && i == 0);
+    }
+    if (node->condition) collect(node->condition, step, true);
+  }
+
+  void note(const NodePtr& node, std::size_t step, bool is_condition) {
+    const std::string text = text_of(*node);
+    const auto known = std::ranges::find(found_, text, &Found::text);
+    if (known == found_.end()) {
+      found_.push_back({node, text, step, 1, is_condition});
+    } else {
+      ++known->count;
+    }
+  }
+
+  static NodePtr replaced(const NodePtr& node, std::string_view text, const NodePtr& other) {
+    if (text_of(*node) == text) return other;
+    auto copy = std::make_shared<Node>(*node);
+    for (NodePtr& child : copy->children) child = replaced(child, text, other);
+    if (copy->condition) copy->condition = replaced(copy->condition, text, other);
+    return copy;
+  }
+
+  const OperationText& text_;
+  std::vector<Found> found_;
+  std::size_t nodes_ = 0;
+};
+
+// The pieces of an output exchanged.
+void add_exchanged_pieces(const OperationText& text, std::size_t most, std::vector<Edit>& edits) {
+  for (std::size_t a = 0; a < text.steps.size(); ++a) {
+    for (std::size_t b = a + 1; b < text.steps.size() && edits.size() < most; ++b) {
+      if (text.steps[a].name != text.steps[b].name) continue;
+      Edit edit{fmt::format("lines {} and {}: with their right sides exchanged",
+                            text.steps[a].place.line, text.steps[b].place.line),
+                text};
+      std::swap(edit.text.steps[a].value, edit.text.steps[b].value);
+      edits.push_back(std::move(edit));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Edit> single_edits(const OperationText& text, std::size_t most) {
@@ -454,6 +540,8 @@ std::vector<Edit> single_edits(const OperationText& text, std::size_t most) {
       edits.push_back(std::move(edit));
     }
   }
+  add_exchanged_pieces(text, most, edits);
+  Repeated(text).add(extents, most, edits);
   return edits;
 }
 

@@ -19,6 +19,9 @@ constexpr const char* kTexts[] = {
     "  y[i, j] = sum_of[i, j] * rstd[i] * gamma[j]\n",
     "operation softmax(x[m, n]) -> y[m, n]\n"
     "  y[i, j] = exp(x[i, j] - max[k] x[i, k]) / sum[k] exp(x[i, k] - max[k2 < n] x[i, k2])\n",
+    "operation shared(x[m, 2 n], g[m, 2 n]) -> y[m, n]\n"
+    "  u[i, j] = x[i, 2 * j + 1] * g[i, 2 * j + 1] for i < m, j < n\n"
+    "  y[i, j] = u[i, j] + x[i, 2 * j + 1] / (2 + g[i, j]^2)\n",
     "operation gated(x[m, 2 n], bias[n] = 0) -> y[m, n]\n"
     "  y[i, j] = gelu(x[i, j] + bias[j]) * where(x[i, n + j] < 0.5, 0.1 * x[i, n + j], x[i, n + "
     "j])\n",
@@ -48,6 +51,19 @@ std::vector<std::string> named(const TextProblem& problem, const Edit& edit, boo
   wrong = !verdict.failures.empty() && finite;
   return wrong ? oracle.explain(0, verdict.failures.front().index, got).faults
                : std::vector<std::string>();
+}
+
+TEST(TextFaults, WhatIsWrongInSeveralPlacesIsNamedOnce) {
+  const TextProblem problem(kTexts[2], {3, 20}, kData[0].element, 3);
+  int found = 0;
+  for (const Edit& edit : single_edits(problem.instance().program().text, 1000)) {
+    if (edit.name != "line 2 and wherever x[i, 2 * j + 1] is: with g for x") continue;
+    ++found;
+    bool wrong = false;
+    EXPECT_EQ(named(problem, edit, wrong), std::vector<std::string>{edit.name});
+    EXPECT_TRUE(wrong);
+  }
+  EXPECT_EQ(found, 1);
 }
 
 // But for a few whose outputs are infinite, or nothing but 0.
