@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -185,8 +186,7 @@ def _record_of(folder: pathlib.Path) -> Record:
 # The program's message without the paths of the temporary folder.
 def _complaint(folder: pathlib.Path, ended: program.Ended, text: str) -> str:
     said = ended.complaint or ended.output.strip()
-    for name in ("call.safetensors: ", ""):
-        said = said.replace(f"{folder}/{name}", "")
+    said = re.sub(rf"{re.escape(str(folder))}/(call\.safetensors(:\d+)?: )?", "", said)
     return f"{said}\n(judging {text})" if said else f"plumbline check ended with {ended.exit_code}"
 
 

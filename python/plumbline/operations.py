@@ -197,6 +197,12 @@ def problem_of(
     if isinstance(operation, Text):
         # The program finds the sizes.
         found.require(*(name for name in inputs if not row.tensors[name].optional))
+        for name in (*found.inputs, *found.outputs):
+            sizes = row.tensors[name].shape.strip("[]").split(", ")
+            if len(sizes) != len(found.shape_of(name)):
+                raise InputError(
+                    f"{name} is {found.tensor(name)}, {operation} takes {row.tensors[name].shape}"
+                )
     else:
         _DERIVE[operation](found)
     return found

@@ -107,6 +107,11 @@ def test_wrong_texts(text, says):
 
 
 def test_sizes_that_do_not_fit():
+    with pytest.raises(InputError, match=r"x is bf16 \[2, 3, 64\], silu_and_mul.op takes \[m, 2 \* n\]"):
+        assert_conforms(bf16(6, 32), GATED, x=bf16(2, 3, 64), chip=90)
+    with pytest.raises(InputError, match=r"^b is missing \(give b=\.\.\.\)"):
+        text = "operation f(x[a * b]) -> y[a * b]\n  y[i] = x[i]\n"
+        assert_conforms(bf16(12), text, x=bf16(12), a=5, chip=90)
     with pytest.raises(InputError, match=r"needs bf16\[\d,"):
         assert_conforms(bf16(5, 32), GATED, x=bf16(6, 64), chip=90)
 
