@@ -283,7 +283,7 @@ std::string range_words(const RangedElement& element) {
 }  // namespace
 
 NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
-  constexpr std::size_t kMostEdits = 1000;
+  constexpr std::size_t kMostEdits = 2000;
   constexpr std::int64_t kMostElements = 4096;
   const Format& f = plumbline::format(of(output).format);
   const int step = of(output).step;
