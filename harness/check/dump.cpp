@@ -110,7 +110,7 @@ void mistrust_open_bounds(Examined& examined) {
   }
 }
 
-// The case with the sizes that follow from the tensors' shapes, where a text says what was computed.
+// The case with the sizes that the tensors' shapes give, where a text says what was computed.
 std::string with_sizes(const std::string& text, const Registry& registry,
                        const NamedTensors& file) {
   const Manifest* kernel = registry.find(text.substr(0, text.find(' ')));

@@ -306,12 +306,11 @@ constexpr std::array<Example, 3> kInitExamples = {{
     {"plumbline init mine.cu --sm 90", "of a source, which nvcc compiles"},
     {"plumbline init triton.ptx --operation softmax --out -", "prints the draft"},
 }};
-constexpr std::array<Example, 5> kListExamples = {{
+constexpr std::array<Example, 4> kListExamples = {{
     {"plumbline list", "every kernel, by operation, with its chips"},
     {"plumbline list classes", "what --only class=, shape= and strides= may name"},
     {"plumbline list ptx mine.ptx", "entries, and what the emulator lacks, of foreign PTX"},
     {"plumbline list text mine.op", "operations of a text, gradients written out"},
-    {"plumbline list text mine.op --format json", "their fields, contract terms and tensors"},
 }};
 constexpr std::array<Example, 4> kVerifyExamples = {{
     {"plumbline verify gemm_bf16 --profile quick", "one kernel, in seconds"},
@@ -410,7 +409,8 @@ constexpr std::string_view kKernels =
 constexpr std::array<Verb, 17> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), oracles, formats, models, devices, classes; ptx and files: their entries, "
-     "and every instruction that the emulator lacks; text and files: their operations",
+     "and every instruction that the emulator lacks; text and files: their operations (with "
+     "--format json their fields, contract terms and tensors)",
      "what there is: kernels, oracles, formats, models, devices, classes, PTX, texts", add_kernel,
      list, kListExamples, true, false},
     {"init", "FILE", "a PTX file or a CUDA source",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The steps of an operation text as stages: each real step exact, or as a kernel computes it, one
-// f32 rounding for each operation. Of what a contract leaves open one kernel is taken: sums of lanes
-// that are joined in pairs, factors and terms from left to right, functions rounded correctly, and
-// products on tensor cores in one accumulator.
+// f32 rounding for each operation. Of what a contract leaves open one kernel is taken: sums of
+// lanes that are joined in pairs, factors and terms from left to right, functions rounded
+// correctly, and products on tensor cores in one accumulator.
 #pragma once
 
 #include <memory>

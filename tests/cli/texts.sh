@@ -98,7 +98,7 @@ sed -i 's/^\[contract\]/&\nunit = "wgmma"/' product.toml
 expect 2 "no sum of product.op is one of products that wgmma multiplies on sm_80" verify --kernel product.toml $quick
 
 expect 0 '{"name":"bias","role":"input","usual":"","formats":["bf16"' list text product.op --format json
-expect 2 "list prints for people alone, but for texts" list kernels --format json
+expect 2 "only texts have it" list kernels --format json
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -128,7 +128,8 @@ TEST(Arguments, AChipIsANumberWithOrWithoutItsPrefix) {
 
 TEST(Arguments, JsonIsRefusedWhereThereIsNone) {
   EXPECT_EQ(parse({"verify", "--format", "json"})->format, OutputFormat::json);
-  for (const char* verb : {"list", "explain", "report", "doctor"}) {
+  // Of list it hangs on what is listed: tests/cli/bad_input.sh.
+  for (const char* verb : {"explain", "report", "doctor"}) {
     EXPECT_THAT(error({verb, "--format", "json"}),
                 HasSubstr(std::string(verb) + " prints for people alone, no --format json"));
   }
