@@ -58,6 +58,12 @@ constexpr std::array kTerms = {
 };
 // clang-format on
 
+bool mentions(const text::Node& node, std::string_view name) {
+  return (node.kind == text::Kind::name && node.name == name) ||
+         std::ranges::any_of(node.children,
+                             [&](const text::NodePtr& one) { return mentions(*one, name); });
+}
+
 // The number of elements of a row, and the padding behind it.
 class LeadingDimension final : public ComputedName {
  public:
@@ -355,12 +361,6 @@ class Loaded final : public TextOperation {
   }
 
  private:
-  static bool mentions(const text::Node& node, std::string_view name) {
-    return (node.kind == text::Kind::name && node.name == name) ||
-           std::ranges::any_of(node.children,
-                               [&](const text::NodePtr& one) { return mentions(*one, name); });
-  }
-
   // "q_out" of an inout tensor q is what it is at its exit.
   std::string in_place_name(std::string_view tensor) const {
     for (const int step : program_->outputs) {
@@ -644,6 +644,28 @@ class Loaded final : public TextOperation {
   bool depends_on_data_ = false;
 };
 
+// Sizes and scalars are fields of a problem, beside those that every problem has, and words of a
+// case.
+Status check_field_names(const Program& program) {
+  constexpr std::array<std::string_view, 6> kTaken = {"out",  "offset", "offset_in",
+                                                      "seed", "value",  "bits"};
+  const auto refused = [&](std::string_view name, text::Place place) {
+    return Error{
+        ErrorKind::bad_input,
+        fmt::format("'{}' is a word of every case, and cannot be a size or a scalar", name),
+        text::position(program.text.path, place), "use another name"};
+  };
+  for (const std::string_view name : kTaken) {
+    for (const Parameter& one : program.text.parameters) {
+      const bool is_scalar = !one.is_tensor && one.name == name;
+      const bool is_size = std::ranges::any_of(
+          one.sizes, [&](const text::NodePtr& size) { return mentions(*size, name); });
+      if (is_scalar || is_size) return refused(name, one.place);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<const TextOperation*> parse_text_operation(std::string_view text, const std::string& path) {
@@ -658,6 +680,7 @@ Result<const TextOperation*> parse_text_operation(std::string_view text, const s
                  "name one like the file, or keep only one"};
   Result<std::shared_ptr<const Program>> program = text::check_operation(*chosen);
   if (!program) return program.error();
+  if (const Status free = check_field_names(**program); !free) return free.error();
   // Problems, cases and generators point to an operation: it is never given back.
   static std::mutex mutex;
   static std::map<std::pair<std::string, std::string>, std::unique_ptr<Loaded>> loaded;

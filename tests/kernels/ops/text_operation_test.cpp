@@ -169,6 +169,15 @@ TEST(TextOperation, SizesFollowFromShapes) {
             " not m not n not groups not half");
 }
 
+TEST(TextOperation, FieldsOfEveryProblemHaveTheirNames) {
+  const std::string formats = "[formats]\nx = \"f32\"\ny = \"f32\"\n";
+  EXPECT_THAT(
+      refusal("operation made(x[n], offset = 0.0) -> y[n]\n  y[i] = x[i] + offset\n", formats),
+      HasSubstr("made.op:1:22: 'offset' is a word of every case"));
+  EXPECT_THAT(refusal("operation made(x[2 seed]) -> y[seed]\n  y[i] = x[i]\n", formats),
+              HasSubstr("made.op:1:16: 'seed' is a word of every case"));
+}
+
 TEST(TextOperation, WhatIsChosenIsJudgedBeforeWhatReadsIt) {
   const Manifest kernel = shipped_kernel("topk_softmax_f32");
   const auto follows = kernel.operation->follows();
