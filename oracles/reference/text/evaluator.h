@@ -370,7 +370,7 @@ class Evaluator {
     }
   }
 
-  // A term whose condition does not hold is 0 to a kernel, which multiplies whole tiles.
+  // A term whose condition does not hold may be 0 to a kernel, which multiplies whole tiles.
   template <typename Sum>
   Value products(const Expression& node, const Sum& sum) {
     typename Domain::Products total(domain_, sum);

@@ -100,7 +100,8 @@ ProductSums::ProductSums(const Program& program, const ProductUnit& unit, bool f
                   b = operands.of(*node.children[0]->children[1]);
     // f32 is no operand: tf32 would lose bits before the product.
     if (!a.format || !b.format || a.format == FormatId::f32 || b.format == FormatId::f32) return;
-    const bool in_order = node.ranges.size() == 1 && node.ranges[0].low == nullptr;
+    const bool in_order =
+        node.ranges.size() == 1 && node.ranges[0].low == nullptr && !node.condition;
     const Contract contract = contract_of(unit, flushed, in_order);
     if (!contract.check(unit.sm, *a.format, *b.format)) return;
     const std::optional<BoundModel> model = bound_model(contract, unit.sm, *a.format, *b.format);

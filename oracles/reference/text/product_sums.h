@@ -26,7 +26,7 @@ struct ProductSum {
   int sm = 0;
   FormatId a = FormatId::bf16, b = FormatId::bf16;
   BoundModel model;
-  // The terms reach the unit in the order of the text: one index, from 0.
+  // The terms reach the unit in the order of the text: one index, from 0, and nothing left out.
   bool in_order = true;
 };
 
