@@ -21,6 +21,7 @@
 #include "fuzz/rows/values.h"
 #include "fuzz/text/fill.h"
 #include "kernels/manifest/real_text.h"
+#include "oracles/text/words.h"
 
 namespace plumbline {
 
@@ -304,7 +305,10 @@ class TextGenerator final : public Generator {
     return std::ranges::all_of(operation_.text().parameters, [&](const text::Parameter& one) {
       if (!operation_.has_values(one.name)) return true;
       const TextOperation::Values values = operation_.values(one.name, problem);
-      return values.low < values.high || !values.others.empty();
+      // Of real numbers both ends are values.
+      const bool any = text::is_integer_type(one.type) ? values.low < values.high
+                                                       : values.low <= values.high;
+      return any || !values.others.empty();
     });
   }
 
