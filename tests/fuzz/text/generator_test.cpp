@@ -150,6 +150,19 @@ TEST(TextGenerator, ATextMayBeCalledLikeABuiltInOperation) {
   EXPECT_EQ(&generator_of(*kernel.operation), &generator_of(*kernel.operation));
 }
 
+TEST(TextGenerator, AnInputMayHaveASingleValue) {
+  const Manifest kernel = kernel_of(
+      "operation single(x[m] in 0.65625 .. 0.65625, z[m] in 0 .. 0) -> y[m]\n"
+      "  y[i] = x[i] + z[i]\n",
+      "[formats]\nx = \"f32\"\nz = \"f32\"\ny = \"f32\"\n");
+  const std::vector<Case> plan = plan_cases(kernel, {Profile::quick, 1});
+  ASSERT_GT(plan.size(), 100u);
+  const Result<CaseTensors> tensors = materialize(plan.front());
+  ASSERT_TRUE(tensors.ok());
+  EXPECT_EQ(tensors->find("x")->bits(0), 0x3f280000u);
+  EXPECT_EQ(tensors->find("z")->bits(0), 0u);
+}
+
 TEST(TextGenerator, RulesBetweenSizesLeaveMostCases) {
   int less = 0, equal = 0;
   for (const Case& test_case : plan_cases(turn(), {Profile::quick, 1})) {
