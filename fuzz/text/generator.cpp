@@ -306,8 +306,8 @@ class TextGenerator final : public Generator {
       if (!operation_.has_values(one.name)) return true;
       const TextOperation::Values values = operation_.values(one.name, problem);
       // Of real numbers both ends are values.
-      const bool any = text::is_integer_type(one.type) ? values.low < values.high
-                                                       : values.low <= values.high;
+      const bool any =
+          text::is_integer_type(one.type) ? values.low < values.high : values.low <= values.high;
       return any || !values.others.empty();
     });
   }
