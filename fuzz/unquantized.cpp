@@ -25,8 +25,9 @@ void add_draw(const Case& test_case, int draw, CaseTensors& sources) {
   other.recipe.seed = Random(test_case.recipe.seed).fork(static_cast<std::uint64_t>(draw)).next();
   fill_inputs(other, fresh);
   for (const Operation::Quantized& input : test_case.kernel->operation->quantized()) {
-    if (!sources.find(input.tensor)) continue;  // the kernel has no such input
-    Tensor& to = *sources.find(input.tensor);
+    Tensor* known = sources.find(input.tensor);
+    if (!known) continue;  // the kernel has no such input
+    Tensor& to = *known;
     const Tensor& from = *fresh.find(input.tensor);
     const Format& f32 = format(FormatId::f32);
     for (std::int64_t i = 0; i < to.layout.count(); ++i) {
@@ -60,8 +61,9 @@ Result<UnquantizedCase> unquantized(const Case& test_case, int draw) {
   out.stored = test_case;
   out.sources = *stored;
   for (const Operation::Quantized& input : operation.quantized()) {
-    if (!out.sources.find(input.tensor)) continue;
-    Tensor& tensor = *out.sources.find(input.tensor);
+    Tensor* known = out.sources.find(input.tensor);
+    if (!known) continue;
+    Tensor& tensor = *known;
     TensorLayout layout = tensor.layout;
     layout.format = FormatId::f32;
     tensor = Tensor(layout);

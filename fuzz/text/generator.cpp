@@ -474,11 +474,10 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
     if (!problem) return true;
     if (operation_.work(*problem) > most) {
       // A long size is what its case is for.
-      constexpr std::int64_t kLong = 8192;
-      std::string_view kept;
-      for (const std::string& size : operation_.sizes())
-        if (problem->integer(size) >= kLong) kept = size;
-      lighten(*problem, kept, most);
+      const auto length = [&](const std::string& size) { return problem->integer(size); };
+      const bool is_long = one.shape_class == "long";
+      lighten(*problem, is_long ? *std::ranges::max_element(operation_.sizes(), {}, length) : "",
+              most);
       one.problem = problem->text();
     }
     return !has_values(*problem) || operation_.work(*problem) > most;

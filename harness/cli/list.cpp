@@ -16,7 +16,6 @@
 #include "harness/device/entry_name.h"
 #include "harness/emulator/ptx_survey.h"
 #include "harness/launch/signature.h"
-#include "kernels/manifest/real_text.h"
 #include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
@@ -258,18 +257,6 @@ ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
 
 // --- list text FILE ---
 
-std::string default_of(const Field& field) {
-  switch (field.kind) {
-    case FieldKind::integer:
-      return fmt::format("{}", field.default_value);
-    case FieldKind::real:
-      return real_text(static_cast<std::uint32_t>(field.default_value));
-    case FieldKind::word:
-      break;
-  }
-  return std::string(field.choices[static_cast<std::size_t>(field.default_value)]);
-}
-
 // Fields of problems and terms of contracts, as other programs need them.
 Json as_json(std::span<const Field> fields) {
   constexpr std::array<std::string_view, 3> kKinds = {"integer", "f32", "word"};
@@ -280,7 +267,7 @@ Json as_json(std::span<const Field> fields) {
              {"words", field.choices},
              {"default", nullptr},
              {"meaning", field.help}};
-    if (!must_be_given(field)) one["default"] = default_of(field);
+    if (!must_be_given(field)) one["default"] = value_text(field, field.default_value);
     list.push_back(std::move(one));
   }
   return list;
@@ -314,10 +301,10 @@ ExitCode list_text(std::span<const std::string> files, OutputFormat format, Term
     const Result<std::vector<text::OperationText>> operations = text::parse_operations(*text, file);
     if (!operations) return report_error(operations.error());
     for (const text::OperationText& operation : *operations) {
-      const auto checked = text::check_operation(operation);
+      const auto checked = text_operation(operation);
       if (!checked) return report_error(checked.error());
       if (format == OutputFormat::json) {
-        described.push_back(as_json(*text_operation(*checked)));
+        described.push_back(as_json(**checked));
         continue;
       }
       for (const std::string_view line : split(operation.about, '\n'))

@@ -28,10 +28,10 @@ Tensor* CaseTensors::find(std::string_view name) { return find_tensor(tensors, s
 void Operation::quantize(const Problem& /*problem*/, const CaseTensors& sources,
                          CaseTensors& tensors) const {
   for (const Quantized& input : quantized()) {
-    if (!sources.find(input.tensor)) continue;  // the kernel has no such input
     const Tensor* source = sources.find(input.tensor);
     Tensor* stored = tensors.find(input.tensor);
-    PLUMB_ASSERT(source && stored && source->layout.shape == stored->layout.shape);
+    if (!source) continue;  // the kernel has no such input
+    PLUMB_ASSERT(stored && source->layout.shape == stored->layout.shape);
     const Format &from = format(source->layout.format), &to = format(stored->layout.format);
     for (std::int64_t i = 0; i < stored->layout.count(); ++i)
       stored->set_bits(i, encode(to, to_double(from, source->bits(i))));

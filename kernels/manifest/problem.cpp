@@ -35,18 +35,6 @@ std::size_t field_index(std::span<const Field> schema, std::string_view name, Fi
 
 std::uint32_t real_bits(std::int64_t stored) { return static_cast<std::uint32_t>(stored); }
 
-std::string value_text(const Field& field, std::int64_t value) {
-  switch (field.kind) {
-    case FieldKind::integer:
-      return fmt::format("{}", value);
-    case FieldKind::real:
-      return real_text(real_bits(value));
-    case FieldKind::word:
-      return std::string(field.choices[static_cast<std::size_t>(value)]);
-  }
-  return {};
-}
-
 std::string join(std::string_view separator, std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, separator));
 }
@@ -112,6 +100,18 @@ Error unknown_field(std::span<const Field> schema, std::string_view name) {
 }
 
 }  // namespace
+
+std::string value_text(const Field& field, std::int64_t value) {
+  switch (field.kind) {
+    case FieldKind::integer:
+      return fmt::format("{}", value);
+    case FieldKind::real:
+      return real_text(real_bits(value));
+    case FieldKind::word:
+      return std::string(field.choices[static_cast<std::size_t>(value)]);
+  }
+  return {};
+}
 
 bool must_be_given(const Field& field) {
   switch (field.kind) {

@@ -38,6 +38,9 @@ inline constexpr std::int64_t kNoDefault = -1;
 // A field without a usable default: its default lies outside its range or choices.
 bool must_be_given(const Field& field);
 
+// A field's value as problems are written: "5", "0.5", "bf16".
+std::string value_text(const Field& field, std::int64_t value);
+
 class Problem {
  public:
   Problem() = default;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 
+#include "kernels/manifest/kernel_schema.h"
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/assert.h"
 #include "oracles/base/file.h"
@@ -157,18 +158,8 @@ class Loaded final : public TextOperation {
                                             const CaseTensors& sources) const override {
     Result<Instance> instance = instance_of(problem, manifest);
     PLUMB_ASSERT(instance.ok());
-    StagedText text{*std::move(instance),
-                    inputs_of(tensors),
-                    inputs_of(sources),
-                    arithmetic_of(manifest.terms, sm),
-                    {}};
-    for (const int step : program_->outputs) {
-      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
-      if (manifest.formats.contains(tensor.output))
-        text.outputs.push_back(
-            {tensor.output, step, manifest.tensor_format(tensor.output, problem)});
-    }
-    return staged_text(std::move(text));
+    return staged_text({*std::move(instance), inputs_of(tensors), inputs_of(sources),
+                        arithmetic_of(manifest.terms, sm), outputs_of(problem, manifest)});
   }
 
   const text::OperationText& text() const override { return program_->text; }
@@ -195,13 +186,23 @@ class Loaded final : public TextOperation {
 
   void find_sizes(const Shapes& shapes, std::set<std::string, std::less<>>& unknown,
                   Problem& problem) const override {
-    for (bool found = true; found && !unknown.empty();) {
+    bool found = true;
+    const auto look_at = [&](const std::string& name, const Parameter& parameter,
+                             const auto& dimension) {
+      const auto shape = shapes.find(name);
+      if (shape == shapes.end() || shape->second.size() != parameter.sizes.size()) return;
+      for (std::size_t d = 0; d < parameter.sizes.size(); ++d)
+        found |= find_size(*parameter.sizes[d], *dimension(d), shape->second[d], unknown, problem);
+    };
+    while (found && !unknown.empty()) {
       found = false;
-      for (const auto& [name, shape] : shapes) {
-        const std::vector<text::ExpressionPtr> due = shape_of(name);
-        const Parameter* parameter = program_->text.find(in_place_name(name));
-        for (std::size_t d = 0; due.size() == shape.size() && d < shape.size(); ++d)
-          found |= find_size(*parameter->sizes[d], *due[d], shape[d], unknown, problem);
+      for (const text::Input& input : program_->inputs)
+        look_at(input.parameter->name, *input.parameter,
+                [&](std::size_t d) { return input.shape[d]; });
+      for (const int step : program_->outputs) {
+        const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+        look_at(tensor.output, *tensor.parameter,
+                [&](std::size_t d) { return tensor.shape[d].front(); });
       }
     }
   }
@@ -348,12 +349,10 @@ class Loaded final : public TextOperation {
                                      const CaseTensors& tensors) const override {
     Result<Instance> instance = instance_of(problem, manifest);
     PLUMB_ASSERT(instance.ok());
-    std::vector<text::TextOracle::Output> outputs;
-    for (const int step : program_->outputs) {
-      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
-      if (!manifest.formats.contains(tensor.output)) continue;
-      outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem),
-                         tensor.is_choice() ? tensors.find(tensor.output) : nullptr});
+    std::vector<text::TextOracle::Output> outputs = outputs_of(problem, manifest);
+    for (text::TextOracle::Output& output : outputs) {
+      if (program_->steps[static_cast<std::size_t>(output.step)].is_choice())
+        output.stored = tensors.find(output.name);
     }
     return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
                                               arithmetic_of(manifest.terms, sm),
@@ -361,26 +360,16 @@ class Loaded final : public TextOperation {
   }
 
  private:
-  // "q_out" of an inout tensor q is what it is at its exit.
-  std::string in_place_name(std::string_view tensor) const {
+  // Those that the kernel has.
+  std::vector<text::TextOracle::Output> outputs_of(const Problem& problem,
+                                                   const Manifest& manifest) const {
+    std::vector<text::TextOracle::Output> outputs;
     for (const int step : program_->outputs) {
-      const text::StepTensor& one = program_->steps[static_cast<std::size_t>(step)];
-      if (one.output == tensor) return one.parameter->name;
+      const text::StepTensor& tensor = program_->steps[static_cast<std::size_t>(step)];
+      if (!manifest.formats.contains(tensor.output)) continue;
+      outputs.push_back({tensor.output, step, manifest.tensor_format(tensor.output, problem)});
     }
-    return std::string(tensor);
-  }
-
-  // Empty: there is no such tensor.
-  std::vector<text::ExpressionPtr> shape_of(std::string_view tensor) const {
-    if (const int input = program_->input(tensor); input >= 0)
-      return program_->inputs[static_cast<std::size_t>(input)].shape;
-    std::vector<text::ExpressionPtr> shape;
-    for (const int step : program_->outputs) {
-      const text::StepTensor& one = program_->steps[static_cast<std::size_t>(step)];
-      if (one.output != tensor) continue;
-      for (const auto& size : one.shape) shape.push_back(size.front());
-    }
-    return shape;
+    return outputs;
   }
 
   // The one size of a dimension that is not known yet: a dimension is a * size + b, or none.
@@ -445,12 +434,7 @@ class Loaded final : public TextOperation {
   // Adds the steps that a value reads, itself or through others.
   void add_read(const text::Expression& node, std::set<int>& steps) const {
     if (node.op == text::Op::step && steps.insert(node.id).second) add_read(node.id, steps);
-    if (node.condition) add_read(*node.condition, steps);
-    for (const text::ExpressionPtr& child : node.children) add_read(*child, steps);
-    for (const text::Range& range : node.ranges) {
-      if (range.low) add_read(*range.low, steps);
-      for (const text::ExpressionPtr& high : range.high) add_read(*high, steps);
-    }
+    text::for_each_child(node, [&](const text::Expression& child) { add_read(child, steps); });
   }
 
   void add_read(int step, std::set<int>& steps) const {
@@ -647,15 +631,15 @@ class Loaded final : public TextOperation {
 // Sizes and scalars are fields of a problem, beside those that every problem has, and words of a
 // case.
 Status check_field_names(const Program& program) {
-  constexpr std::array<std::string_view, 6> kTaken = {"out",  "offset", "offset_in",
-                                                      "seed", "value",  "bits"};
+  std::vector<std::string_view> taken = {"out", "seed", "value", "bits"};
+  for (const Field& field : common_fields()) taken.push_back(field.name);
   const auto refused = [&](std::string_view name, text::Place place) {
     return Error{
         ErrorKind::bad_input,
         fmt::format("'{}' is a word of every case, and cannot be a size or a scalar", name),
         text::position(program.text.path, place), "use another name"};
   };
-  for (const std::string_view name : kTaken) {
+  for (const std::string_view name : taken) {
     for (const Parameter& one : program.text.parameters) {
       const bool is_scalar = !one.is_tensor && one.name == name;
       const bool is_size = std::ranges::any_of(
@@ -668,6 +652,13 @@ Status check_field_names(const Program& program) {
 
 }  // namespace
 
+Result<std::unique_ptr<const TextOperation>> text_operation(const text::OperationText& text) {
+  Result<std::shared_ptr<const Program>> program = text::check_operation(text);
+  if (!program) return program.error();
+  if (const Status free = check_field_names(**program); !free) return free.error();
+  return std::unique_ptr<const TextOperation>(std::make_unique<Loaded>(*std::move(program)));
+}
+
 Result<const TextOperation*> parse_text_operation(std::string_view text, const std::string& path) {
   Result<std::vector<text::OperationText>> all = text::parse_operations(text, path);
   if (!all) return all.error();
@@ -678,20 +669,15 @@ Result<const TextOperation*> parse_text_operation(std::string_view text, const s
     return Error{ErrorKind::bad_input,
                  fmt::format("of {} operations none is called {}", all->size(), stem), path,
                  "name one like the file, or keep only one"};
-  Result<std::shared_ptr<const Program>> program = text::check_operation(*chosen);
-  if (!program) return program.error();
-  if (const Status free = check_field_names(**program); !free) return free.error();
+  Result<std::unique_ptr<const TextOperation>> made = text_operation(*chosen);
+  if (!made) return made.error();
   // Problems, cases and generators point to an operation: it is never given back.
   static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::unique_ptr<Loaded>> loaded;
+  static std::map<std::pair<std::string, std::string>, std::unique_ptr<const TextOperation>> loaded;
   const std::lock_guard lock(mutex);
-  std::unique_ptr<Loaded>& operation = loaded[{path, std::string(text)}];
-  if (!operation) operation = std::make_unique<Loaded>(*std::move(program));
+  std::unique_ptr<const TextOperation>& operation = loaded[{path, std::string(text)}];
+  if (!operation) operation = *std::move(made);
   return operation.get();
-}
-
-std::unique_ptr<const TextOperation> text_operation(std::shared_ptr<const Program> program) {
-  return std::make_unique<Loaded>(std::move(program));
 }
 
 Result<const TextOperation*> read_text_operation(const std::string& path) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/manifest/operation.h"
-#include "oracles/text/program.h"
+#include "oracles/text/syntax.h"
 
 namespace plumbline {
 
@@ -53,7 +53,7 @@ Result<const TextOperation*> read_text_operation(const std::string& path);
 Result<const TextOperation*> parse_text_operation(std::string_view text, const std::string& path);
 
 // One of a text's operations.
-std::unique_ptr<const TextOperation> text_operation(std::shared_ptr<const text::Program> program);
+Result<std::unique_ptr<const TextOperation>> text_operation(const text::OperationText& text);
 
 // The operation as a text, or null for one that is built in.
 const TextOperation* as_text(const Operation& operation);

@@ -142,8 +142,7 @@ class StagedNumbers {
       for (const double term : terms) out += term;
       return out;
     }
-    const std::int64_t lanes =
-        arithmetic_.any_order ? 1 : std::max<std::int64_t>(arithmetic_.lanes, 0);
+    const std::int64_t lanes = arithmetic_.any_order ? 1 : arithmetic_.lanes;
     std::vector<double> sums(static_cast<std::size_t>(lanes == 0 ? 32 : lanes));
     for (std::size_t i = 0; i < terms.size(); ++i) {
       double& sum = sums[i / static_cast<std::size_t>(arithmetic_.vector) % sums.size()];
@@ -199,7 +198,7 @@ class StagedTextComputation final : public StagedComputation {
 
   std::vector<std::string> outputs() const override {
     std::vector<std::string> names;
-    for (const StagedText::Output& output : text_.outputs) names.push_back(output.name);
+    for (const text::TextOracle::Output& output : text_.outputs) names.push_back(output.name);
     return names;
   }
 
@@ -223,7 +222,7 @@ class StagedTextComputation final : public StagedComputation {
         text_.instance, is_low(0) ? text_.stored : text_.sources,
         StagedNumbers(text_.arithmetic, &sums_, std::move(steps), faulty_step));
     StagedValues values;
-    for (const StagedText::Output& output : text_.outputs) {
+    for (const text::TextOracle::Output& output : text_.outputs) {
       std::vector<double>& of = values.emplace_back();
       const bool integer =
           text_.instance.program().steps[static_cast<std::size_t>(output.step)].type ==

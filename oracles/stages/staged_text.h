@@ -6,25 +6,18 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "oracles/reference/text/forms.h"
+#include "oracles/reference/text/oracle.h"
 #include "oracles/stages/staged.h"
 
 namespace plumbline {
 
 struct StagedText {
-  struct Output {
-    std::string name;
-    int step = 0;
-    FormatId format = FormatId::f32;
-  };
-
   text::Instance instance;
   text::Inputs stored, sources;  // the inputs, and what they were before they were rounded
   text::Arithmetic arithmetic;
-  std::vector<Output> outputs;
+  std::vector<text::TextOracle::Output> outputs;
 };
 
 // Whether a program has few enough steps to be stages.

@@ -326,20 +326,15 @@ class Checker {
   // What a kernel chooses among numbers that are nearly equal is known where it stores the choice.
   void check_choice(const Step& step, const StepTensor* tensor, const Piece& piece) {
     const auto count_tops = [](const auto& self, const Expression& node) -> int {
-      int count = node.op == Op::reduce && node.id == static_cast<int>(Reduction::top) ? 1 : 0;
-      for (const ExpressionPtr& child : node.children) count += self(self, *child);
-      if (node.condition) count += self(self, *node.condition);
-      for (const Range& range : node.ranges)
-        for (const ExpressionPtr& high : range.high) count += self(self, *high);
+      int count = node.is_top() ? 1 : 0;
+      for_each_child(node, [&](const Expression& child) { count += self(self, child); });
       return count;
     };
     const int tops = count_tops(count_tops, *piece.value);
     if (tops == 0) return;
     const Expression& value = *piece.value;
-    const bool alone =
-        tops == 1 && value.op == Op::reduce && value.id == static_cast<int>(Reduction::top);
-    if (!alone || !tensor || !is_integer_output(*tensor) || !tensor->pieces.empty() ||
-        tensor->parameter->optional || !all_plain(piece))
+    if (tops != 1 || !value.is_top() || !tensor || !is_integer_output(*tensor) ||
+        !tensor->pieces.empty() || tensor->parameter->optional || !all_plain(piece))
       return fail(step.place, "top[...] is the whole right side of an output that every kernel has",
                   "write id[i, s] = top[j, s] x[i, j] for an output id[m, k]: s32");
     const Expression& rank = *value.children[1];
@@ -920,12 +915,7 @@ class Checker {
   // The indices that a value depends on.
   static void add_slots(const Expression& node, std::set<int>& slots) {
     if (node.op == Op::index) slots.insert(node.id);
-    if (node.condition) add_slots(*node.condition, slots);
-    for (const ExpressionPtr& child : node.children) add_slots(*child, slots);
-    for (const Range& range : node.ranges) {
-      if (range.low) add_slots(*range.low, slots);
-      for (const ExpressionPtr& high : range.high) add_slots(*high, slots);
-    }
+    for_each_child(node, [&](const Expression& child) { add_slots(child, slots); });
   }
 
   // The errors of earlier steps that a value is known to depend on: those of its children, as many
@@ -997,11 +987,6 @@ int Program::input(std::string_view name) const {
     if (inputs[i].parameter->name == name) return static_cast<int>(i);
   }
   return -1;
-}
-
-bool StepTensor::is_choice() const {
-  const Expression& value = *pieces.front().value;
-  return value.op == Op::reduce && value.id == static_cast<int>(Reduction::top);
 }
 
 int Program::size(std::string_view name) const {

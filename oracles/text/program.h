@@ -118,7 +118,20 @@ struct Expression {
   int memo = -1;
   int own_symbol = -1;  // of a step's reference: the one that stands for the step's own error
   mutable double operations = 0;  // each as often as it occurs; 0: not counted yet
+
+  bool is_top() const { return op == Op::reduce && id == static_cast<int>(Reduction::top); }
 };
+
+// Calls visit for each expression that a node is made of.
+template <typename Visit>
+void for_each_child(const Expression& node, const Visit& visit) {
+  if (node.condition) visit(*node.condition);
+  for (const ExpressionPtr& child : node.children) visit(*child);
+  for (const Range& range : node.ranges) {
+    if (range.low) visit(*range.low);
+    for (const ExpressionPtr& high : range.high) visit(*high);
+  }
+}
 
 struct Input {
   const Parameter* parameter = nullptr;
@@ -151,7 +164,7 @@ struct StepTensor {
 
   // An output that is chosen by real numbers: a kernel may choose another of those that its
   // roundings do not tell apart, and what reads it is computed from what the kernel stored.
-  bool is_choice() const;
+  bool is_choice() const { return pieces.front().value->is_top(); }
 };
 
 struct Program {

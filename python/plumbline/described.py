@@ -238,8 +238,8 @@ def _rules(wanted: Described, arguments: Mapping[str, Any]) -> list[str]:
     for meant in dict.fromkeys(map(str, arguments.values())):
         match = re.fullmatch(r"ld_(\w+)", meant)
         if match and isinstance(wanted.operation, Text):
-            shape = row_of(wanted.operation).tensors[match[1]].shape.replace("//", "/")
-            rows_of = [f"({size})" for size in shape.strip("[]").split(", ")[:-1]]
+            sizes = row_of(wanted.operation).tensors[match[1]].sizes()
+            rows_of = [f"({size.replace('//', '/')})" for size in sizes[:-1]]
             rules.append(f"{' * '.join([*rows_of, meant])} <= 2147483647")
         elif match and "m" in row_of(wanted.operation).fields:
             rules.append(f"{rows.get(match[1], 'm')} * {meant} <= 2147483647")

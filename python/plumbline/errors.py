@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .report import Report
 
 
@@ -67,3 +70,9 @@ _BY_CODE: dict[int, type[Error]] = {
 def error_of(exit_code: int, message: str, report: Report | None = None) -> Error:
     """The exception for an exit code that is not 0."""
     return _BY_CODE.get(exit_code, InternalError)(message, report)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What ``name`` may have been meant for, as the end of a message; empty if nothing is close."""
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f' (did you mean "{close[0]}"?)' if close else ""

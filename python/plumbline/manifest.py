@@ -11,7 +11,7 @@ from typing import Any
 from .chips import Chip
 from .errors import InputError
 from .operations import Problem, field_text
-from .texts import Text, row_of
+from .texts import row_of
 
 Contract = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ def contract_only(problem: Problem, chip: Chip, contract: Contract) -> str:
         given = problem.tensor(name)
         if given is not None:
             formats[name] = given.format
-        elif not tensor.usual and not (isinstance(problem.operation, Text) and tensor.optional):
+        elif not tensor.usual and not tensor.optional:
             formats[name] = problem.outputs["d"].tensor.format if name == "c" else "bf16"
     head = {
         "computes": problem.operation,

@@ -37,6 +37,10 @@ class TensorRow:
     shape: str
     optional: bool = False  # a kernel may lack it
 
+    def sizes(self) -> list[str]:
+        """The dimensions of ``shape``, outermost first, each as an expression."""
+        return self.shape.strip("[]").split(", ")
+
 
 @dataclass(frozen=True)
 class Operation:

@@ -7,7 +7,6 @@ another shape (leading dimensions, weights stored the other way) is viewed in th
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import struct
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, nearest
 from .operation_tables import OPERATIONS
 from .texts import Text, operation_of, row_of
 from .tensors import Tensor, f32, from_bytes, is_tensor, read_tensor
@@ -175,19 +174,19 @@ def problem_of(
         else:
             known = [*inputs, *row.fields]
             raise InputError(
-                f"{operation} has no tensor or field {name!r}{_nearest(name, known)}; "
+                f"{operation} has no tensor or field {name!r}{nearest(name, known)}; "
                 f"tensors: {', '.join(inputs)}; fields: {', '.join(row.fields)}"
             )
     for name, value in (problem or {}).items():
         if name not in row.fields:
-            raise InputError(f"{operation} has no field {name!r}{_nearest(name, row.fields)}")
+            raise InputError(f"{operation} has no field {name!r}{nearest(name, row.fields)}")
         found.fields[name] = _field(operation, name, value)
     if not isinstance(out, Mapping):
         out = {outputs[0]: out}
     for name, value in out.items():
         if name not in outputs:
             raise InputError(
-                f"{operation} has no output {name!r}{_nearest(name, outputs)}; "
+                f"{operation} has no output {name!r}{nearest(name, outputs)}; "
                 f"it has {', '.join(outputs)}"
             )
         tensor = _of_format(operation, name, read_tensor(name, value))
@@ -198,7 +197,7 @@ def problem_of(
         # The program finds the sizes.
         found.require(*(name for name in inputs if not row.tensors[name].optional))
         for name in (*found.inputs, *found.outputs):
-            sizes = row.tensors[name].shape.strip("[]").split(", ")
+            sizes = row.tensors[name].sizes()
             if len(sizes) != len(found.shape_of(name)):
                 raise InputError(
                     f"{name} is {found.tensor(name)}, {operation} takes {row.tensors[name].shape}"
@@ -239,11 +238,6 @@ def chip_of(problem: Problem) -> str | None:
     return None
 
 
-def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f' (did you mean "{close[0]}"?)' if close else ""
-
-
 # A tensor of no dimensions, as a field's value.
 def _is_one_number(value: Any) -> bool:
     return getattr(value, "shape", None) in ((), []) and hasattr(value, "item")
@@ -261,7 +255,7 @@ def _field(operation: str, name: str, value: Any) -> FieldValue:
         if value not in row.words:
             raise InputError(
                 f"{name}={value!r}: {operation} has {', '.join(row.words)}"
-                f"{_nearest(str(value), row.words)}"
+                f"{nearest(str(value), row.words)}"
             )
         return str(value)
     if row.kind == "integer":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import os
@@ -11,7 +10,7 @@ import pathlib
 import tempfile
 
 from . import program
-from .errors import InputError, error_of
+from .errors import InputError, error_of, nearest
 from .operation_tables import OPERATIONS, Field, Operation, TensorRow, Term
 
 
@@ -43,11 +42,9 @@ def operation_of(operation: str | os.PathLike[str]) -> str:
             return _read(path.read_text(encoding="utf-8"), path.stem)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the text {name} cannot be read: {error}") from error
-    close = difflib.get_close_matches(name, list(OPERATIONS), 1)
-    meant = f' (did you mean "{close[0]}"?)' if close else ""
     raise InputError(
-        f"there is no operation {name!r}{meant}; there are {', '.join(OPERATIONS)}, and texts: a "
-        'file "mine.op", or its lines'
+        f"there is no operation {name!r}{nearest(name, OPERATIONS)}; there are "
+        f"{', '.join(OPERATIONS)}, and texts: a file \"mine.op\", or its lines"
     )
 
 

@@ -23,6 +23,8 @@ sed 's/saving rstd/saving mean/' rmsnorm_backward.op >wrong.op
 expect 2 "wrong.op:7:63: rmsnorm computes no 'mean'" list text wrong.op
 expect 2 "no operation text is named" list text
 expect 2 "missing.op" list text missing.op
+printf 'operation shift(offset, x[n]) -> y[n]\n  y[i] = x[i] + offset\n' >reserved.op
+expect 2 "offset" list text reserved.op
 
 kernel() {  # of the sum's factor
   cat <<END

@@ -118,6 +118,24 @@ class Evaluator {
     return candidates(*instance_.locate(step, index, slots_).value);
   }
 
+  // The candidate of this rank; -1: there are not so many. NaN is the least. Only as many as the
+  // rank says have to be in order.
+  std::int64_t chosen(Candidates from) const {
+    const auto is_nan = [&](const Value& x) {
+      return !domain_.compare(Comparison::equal, x, x).holds;
+    };
+    const auto before = [&](const auto& a, const auto& b) {
+      if (domain_.compare(Comparison::greater, a.second, b.second).holds) return true;
+      if (domain_.compare(Comparison::greater, b.second, a.second).holds) return false;
+      const bool a_nan = is_nan(a.second), b_nan = is_nan(b.second);
+      return a_nan == b_nan ? a.first < b.first : b_nan;
+    };
+    if (from.rank < 0 || from.rank >= std::ssize(from.of)) return -1;
+    const auto place = from.of.begin() + static_cast<std::ptrdiff_t>(from.rank);
+    std::nth_element(from.of.begin(), place, from.of.end(), before);
+    return place->first;
+  }
+
   // Steps whose elements are not computed: a kernel stored them. Empty: computed.
   void give(std::vector<std::vector<std::int64_t>> steps) { given_ = std::move(steps); }
 
@@ -261,10 +279,8 @@ class Evaluator {
       case Op::where:
         return truth(*node.children[0]).holds ? child(1) : child(2);
       case Op::reduce:
-        return remembered(node, integers_, [&] {
-          return node.id == static_cast<int>(Reduction::top) ? chosen(candidates(node))
-                                                             : reduced(node);
-        });
+        return remembered(node, integers_,
+                          [&] { return node.is_top() ? chosen(candidates(node)) : reduced(node); });
       default:
         return bad("no integer");
     }
@@ -280,23 +296,6 @@ class Evaluator {
       out.of.emplace_back(index, real(*node.children[0]));
     });
     return out;
-  }
-
-  // NaN is the least. Only as many as the rank says have to be in order.
-  std::int64_t chosen(Candidates from) {
-    const auto is_nan = [&](const Value& x) {
-      return !domain_.compare(Comparison::equal, x, x).holds;
-    };
-    const auto before = [&](const auto& a, const auto& b) {
-      if (domain_.compare(Comparison::greater, a.second, b.second).holds) return true;
-      if (domain_.compare(Comparison::greater, b.second, a.second).holds) return false;
-      const bool a_nan = is_nan(a.second), b_nan = is_nan(b.second);
-      return a_nan == b_nan ? a.first < b.first : b_nan;
-    };
-    if (from.rank < 0 || from.rank >= std::ssize(from.of)) return -1;
-    const auto place = from.of.begin() + static_cast<std::ptrdiff_t>(from.rank);
-    std::nth_element(from.of.begin(), place, from.of.end(), before);
-    return place->first;
   }
 
   // A sum or a count.

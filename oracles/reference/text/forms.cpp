@@ -810,27 +810,30 @@ Form Forms::Total::value() const {
   return total_;
 }
 
+bool Forms::Products::is_known(const Form& x) {
+  return !x.special && x.reach() == 0 && x.error == 0;
+}
+
 void Forms::Products::add(const Form& a, const Form& b, const Truth& counts) {
   a_.push_back(counts.open() ? forms_.either(counts, a, Form{}) : a);
   b_.push_back(b);
   for (const Form* one : {&a_.back(), &b_.back()}) {
     special_ |= one->special;
-    known_ = known_ && !one->special && one->reach() == 0 && one->error == 0;
+    known_ = known_ && is_known(*one);
   }
 }
 
 // What the unit may lose of these products in whatever order: of factors that are not known the
 // largest ones, and of products whose sign is not known both signs. What need not be finite counts
 // as 0.
-bound::PreparedProducts Forms::Products::prepared(std::vector<double>& value,
-                                                  std::vector<double>& exponent,
-                                                  std::vector<double>& lowest) const {
+Forms::Products::InAnyOrder Forms::Products::in_any_order() const {
+  std::vector<double> value, exponent, lowest;
+  InAnyOrder out;
   const auto most = [](const Form& x) {
     const double size = std::fabs(x.value) + x.reach() + x.error;
     const auto nearest = static_cast<float>(size);
     return nearest < size ? std::nextafterf(nearest, kFloatInfinity) : nearest;
   };
-  const auto is_known = [](const Form& x) { return x.reach() == 0 && x.error == 0; };
   const auto sign_is_known = [](const Form& x) { return x.reach() + x.error < std::fabs(x.value); };
   for (std::size_t p = 0; p < a_.size(); ++p) {
     const Form &a = a_[p], &b = b_[p];
@@ -843,12 +846,17 @@ bound::PreparedProducts Forms::Products::prepared(std::vector<double>& value,
     const double sign = (a.value < 0) == (b.value < 0) ? 1 : -1;
     for (const double one : {sign * size, -sign * size}) {
       value.push_back(one);
+      out.magnitude += size;
       exponent.push_back(static_cast<double>(x.exponent) * y.exponent);
       lowest.push_back(known ? static_cast<double>(x.lowest) * y.lowest : 0);
       if (signs) break;
     }
   }
-  return {value, exponent, lowest};
+  BoundModel any = how_.model;
+  any.schedule = Schedule::any;
+  any.parts = 0;
+  out.bound = bound::any_order_bound(any, {value, exponent, lowest});
+  return out;
 }
 
 Form Forms::Products::value() const {
@@ -864,11 +872,7 @@ Form Forms::Products::value() const {
     out.value = bound.sum;
     out.error = bound.sum_error;
   } else {
-    std::vector<double> value, exponent, lowest;
-    BoundModel any = how_.model;
-    any.schedule = Schedule::any;
-    any.parts = 0;
-    bound = bound::any_order_bound(any, prepared(value, exponent, lowest));
+    bound = in_any_order().bound;
     for (std::size_t p = 0; p < a_.size(); ++p) {
       const double a = a_[p].value, b = b_[p].value;
       const double reach_a = a_[p].reach() + a_[p].error, reach_b = b_[p].reach() + b_[p].error;
@@ -885,13 +889,8 @@ Form Forms::Products::value() const {
 
 // The sum of what the products' ranges are, where it need not be finite.
 Form Forms::Products::special_sum() const {
-  std::vector<double> value, exponent, lowest;
-  BoundModel any = how_.model;
-  any.schedule = Schedule::any;
-  any.parts = 0;
-  const double lost = bound::any_order_bound(any, prepared(value, exponent, lowest)).error;
-  double magnitude = 0;
-  for (const double one : value) magnitude += std::fabs(one);
+  const auto [bound, magnitude] = in_any_order();
+  const double lost = bound.error;
   SpanSum total;
   double sum = 0, error = 0;
   for (std::size_t p = 0; p < a_.size(); ++p) {

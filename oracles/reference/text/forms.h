@@ -120,8 +120,13 @@ class Forms {
     Form value() const;
 
    private:
-    bound::PreparedProducts prepared(std::vector<double>& value, std::vector<double>& exponent,
-                                     std::vector<double>& lowest) const;
+    struct InAnyOrder {
+      RunningBound bound;
+      double magnitude = 0;  // of all products together
+    };
+
+    static bool is_known(const Form& x);
+    InAnyOrder in_any_order() const;
     Form special_sum() const;
 
     const Forms& forms_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -33,16 +34,23 @@ bool agrees_with(double referee, const Certified& exact) {
   return std::isinf(exact.error) || agrees(referee, exact);
 }
 
-}  // namespace
+using Candidates = Evaluator<Forms>::Candidates;
 
-namespace {
+// What a candidate has in a conforming kernel; none: it is no candidate.
+std::optional<F32Range> range_at(const Candidates& from, std::int64_t choice) {
+  const auto found = std::ranges::find(from.of, choice, [](const auto& one) { return one.first; });
+  return found == from.of.end() ? std::nullopt : std::optional(ranged(found->second).range);
+}
+
+bool is_same_number(const F32Range& a, const F32Range& b) {
+  return a.is_point() && b.is_point() && a.low == b.low;
+}
 
 // Whether a candidate may be at this rank: as many come before it at least, and at most.
-bool may_be_chosen(const Evaluator<Forms>::Candidates& from, std::int64_t choice) {
-  const auto found = std::ranges::find(from.of, choice, [](const auto& one) { return one.first; });
-  if (found == from.of.end())
-    return choice == -1 && (from.rank < 0 || from.rank >= std::ssize(from.of));
-  const F32Range mine = ranged(found->second).range;
+bool may_be_chosen(const Candidates& from, std::int64_t choice) {
+  const std::optional<F32Range> known = range_at(from, choice);
+  if (!known) return choice == -1 && (from.rank < 0 || from.rank >= std::ssize(from.of));
+  const F32Range& mine = *known;
   std::int64_t surely = 0, possibly = 0;
   for (const auto& [index, value] : from.of) {
     if (index == choice) continue;
@@ -51,7 +59,7 @@ bool may_be_chosen(const Evaluator<Forms>::Candidates& from, std::int64_t choice
       ++possibly;
       continue;
     }
-    const bool equal = mine.is_point() && other.is_point() && mine.low == other.low;
+    const bool equal = is_same_number(mine, other);
     const bool first = index < choice;
     surely += equal ? first : other.low > mine.high;
     possibly += equal ? first : other.high >= mine.low;
@@ -76,10 +84,8 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
     for (std::int64_t i = 0; i < instance_.step_elements(output.step); ++i) {
       const auto stored = static_cast<std::int64_t>(to_double(f, output.stored->bits(i)));
       // What is no candidate cannot be read by others: they are judged as if it were right.
-      const auto from = evaluator.candidates(output.step, i);
-      const bool is_one =
-          std::ranges::count(from.of, stored, [](const auto& one) { return one.first; }) > 0;
-      choices.push_back(is_one ? stored : evaluator.integer_element(output.step, i));
+      const Candidates from = evaluator.candidates(output.step, i);
+      choices.push_back(range_at(from, stored) ? stored : evaluator.chosen(from));
     }
     given_[static_cast<std::size_t>(output.step)] = std::move(choices);
   }
@@ -110,24 +116,14 @@ bool TextOracle::is_repeated(int output, std::int64_t index, std::int64_t choice
   return false;
 }
 
-// Whether a choice has the very number of the right one.
-bool TextOracle::is_equal_to_first(Evaluator<Forms>& evaluator, int output, std::int64_t index,
-                                   double stored) const {
-  const auto from = evaluator.candidates(of(output).step, index);
-  const auto range_at = [&](std::int64_t at) {
-    const auto found = std::ranges::find(from.of, at, [](const auto& one) { return one.first; });
-    return found == from.of.end() ? F32Range::only_nan() : ranged(found->second).range;
-  };
-  const std::int64_t exact = evaluator.integer_element(of(output).step, index);
-  const F32Range right = range_at(exact), other = range_at(static_cast<std::int64_t>(stored));
-  return right.is_point() && other.is_point() && right.low == other.low &&
-         static_cast<double>(exact) != stored;
-}
-
 ElementVerdict TextOracle::integer_element(Evaluator<Forms>& evaluator, int output,
                                            std::int64_t index, std::uint64_t got) const {
   const Format& f = plumbline::format(of(output).format);
-  const std::int64_t expected = evaluator.integer_element(of(output).step, index);
+  const int step = of(output).step;
+  const bool is_choice = step_of(output).is_choice();
+  const Candidates from = is_choice ? evaluator.candidates(step, index) : Candidates{};
+  const std::int64_t expected =
+      is_choice ? evaluator.chosen(from) : evaluator.integer_element(step, index);
   ElementVerdict out;
   out.index = index;
   out.got = got;
@@ -136,9 +132,8 @@ ElementVerdict TextOracle::integer_element(Evaluator<Forms>& evaluator, int outp
   const double stored = to_double(f, got);
   const auto choice = static_cast<std::int64_t>(stored);
   out.pass = got == out.expected;
-  if (step_of(output).is_choice())
-    out.pass = may_be_chosen(evaluator.candidates(of(output).step, index), choice) &&
-               !(choice >= 0 && is_repeated(output, index, choice));
+  if (is_choice)
+    out.pass = may_be_chosen(from, choice) && !(choice >= 0 && is_repeated(output, index, choice));
   if (out.pass) return out;
   out.error_ulp = stored - out.exact;
   out.share = kInfinity;
@@ -273,16 +268,17 @@ class Reads {
   std::vector<Read> reads_;
 };
 
-std::string range_words(const RangedElement& element) {
-  if (!element.range.has_numbers()) return "NaN";
-  const std::string nan = element.range.nan ? ", or NaN" : "";
-  if (element.range.is_point()) return fmt::format("{:.9g}", element.range.low + 0.0) + nan;
-  return fmt::format("{:.9g} to {:.9g}{}", element.range.low, element.range.high, nan);
+std::string range_words(const F32Range& range) {
+  if (!range.has_numbers()) return "NaN";
+  const std::string nan = range.nan ? ", or NaN" : "";
+  if (range.is_point()) return fmt::format("{:.9g}", range.low + 0.0) + nan;
+  return fmt::format("{:.9g} to {:.9g}{}", range.low, range.high, nan);
 }
 
 }  // namespace
 
 NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
+  // Twice those of the longest text in the tree, whose 998 are checked in 33 ms.
   constexpr std::size_t kMostEdits = 2000;
   constexpr std::int64_t kMostElements = 4096;
   const Format& f = plumbline::format(of(output).format);
@@ -333,39 +329,41 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
   for (const Read& read : Reads(instance_, slots).of(*piece.value)) {
     const RangedElement value = ranged(evaluator.element(read.step, read.element));
     out.lines.push_back(fmt::format("{} is {} exactly; a conforming kernel has {}", read.text,
-                                    number_text(value.exact.value, 9), range_words(value)));
+                                    number_text(value.exact.value, 9), range_words(value.range)));
   }
   const double stored = to_double(plumbline::format(of(output).format), got.bits(index));
   const std::string line =
       fmt::format("line {} of {}", piece.place.line, instance_.program().text.path);
+  bool is_of_equal_ones = false;
   if (step_of(output).is_choice()) {
     const auto choice = static_cast<std::int64_t>(stored);
-    const auto from = evaluator.candidates(step, index);
-    const auto value_at = [&](std::int64_t at) -> std::string {
-      for (const auto& [one, value] : from.of) {
-        if (one == at) return fmt::format("{} has {}", at, range_words(ranged(value)));
-      }
-      return at == -1 ? "-1 stands for none" : fmt::format("{} is none of them", at);
+    const Candidates from = evaluator.candidates(step, index);
+    const std::int64_t exact = evaluator.chosen(from);
+    const std::optional<F32Range> right = range_at(from, exact), other = range_at(from, choice);
+    is_of_equal_ones = exact != choice && right && other && is_same_number(*right, *other);
+    const auto value_at = [](std::int64_t at, const std::optional<F32Range>& range) {
+      if (range) return fmt::format("{} has {}", at, range_words(*range));
+      return at == -1 ? std::string("-1 stands for none") : fmt::format("{} is none of them", at);
     };
-    const auto exact = static_cast<std::int64_t>(element.exact.value);
     out.lines.push_back(
         fmt::format("{} chooses the one with {} before it, of {}: {} exactly; the kernel stored {}",
                     line, from.rank, from.of.size(), exact, choice));
-    out.lines.push_back(
-        fmt::format("in a conforming kernel {}, and {}", value_at(exact), value_at(choice)));
+    out.lines.push_back(fmt::format("in a conforming kernel {}, and {}", value_at(exact, right),
+                                    value_at(choice, other)));
     if (is_repeated(output, index, choice))
       out.lines.push_back(fmt::format("the kernel stored {} for a rank before, too", choice));
   } else if (is_integer(output)) {
     out.lines.push_back(fmt::format("{} gives {}; the kernel stored {}", line,
                                     number_text(element.exact.value, 9), number_text(stored, 9)));
   } else {
-    out.lines.push_back(fmt::format(
-        "{} gives {} exactly; before it is stored, a conforming kernel has {}; "
-        "the kernel stored {}",
-        line, number_text(element.exact.value, 9), range_words(element), number_text(stored, 9)));
+    out.lines.push_back(
+        fmt::format("{} gives {} exactly; before it is stored, a conforming kernel has {}; "
+                    "the kernel stored {}",
+                    line, number_text(element.exact.value, 9), range_words(element.range),
+                    number_text(stored, 9)));
   }
   NamedFaults known = faults(output, index, got);
-  if (step_of(output).is_choice() && is_equal_to_first(evaluator, output, index, stored))
+  if (is_of_equal_ones)
     known.names.push_back(
         fmt::format("line {}: of equal ones another than the first is chosen", piece.place.line));
   for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);

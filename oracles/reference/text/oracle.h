@@ -56,8 +56,6 @@ class TextOracle final : public CaseOracle {
                          std::uint64_t got) const;
   ElementVerdict integer_element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
                                  std::uint64_t got) const;
-  bool is_equal_to_first(Evaluator<Forms>& evaluator, int output, std::int64_t index,
-                         double stored) const;
   bool is_repeated(int output, std::int64_t index, std::int64_t choice) const;
   bool referee_agrees(Evaluator<Forms>& evaluator, int output, std::int64_t index, int bits) const;
 

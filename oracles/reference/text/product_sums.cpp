@@ -59,8 +59,7 @@ class Operands {
 template <typename Visit>
 void visit_all(const Expression& node, const Visit& visit) {
   visit(node);
-  if (node.condition) visit_all(*node.condition, visit);
-  for (const ExpressionPtr& child : node.children) visit_all(*child, visit);
+  for_each_child(node, [&](const Expression& child) { visit_all(child, visit); });
 }
 
 constexpr std::int64_t kMostParts = 16;

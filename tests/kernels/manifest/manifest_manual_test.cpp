@@ -35,15 +35,8 @@ std::string values_of(const Field& field) {
 
 std::string default_of(const Field& field) {
   if (must_be_given(field)) return "must be given";
-  switch (field.kind) {
-    case FieldKind::integer:
-      return fmt::format("{}", field.default_value);
-    case FieldKind::real:
-      return real_text(static_cast<std::uint32_t>(field.default_value));
-    case FieldKind::word:
-      break;
-  }
-  return fmt::format("`{}`", field.choices[static_cast<std::size_t>(field.default_value)]);
+  const std::string value = value_text(field, field.default_value);
+  return field.kind == FieldKind::word ? "`" + value + "`" : value;
 }
 
 std::string page_of(const Operation& operation) {

@@ -91,8 +91,8 @@ TEST(TextProductSums, ConformingKernelsLieWithin) {
   }
 }
 
-// The bound is not far from what the unit does; where factors may be rounded either way, any order
-// of additions counts.
+// The bound is not far from what the unit does: 21, 17.7 and 13.4 times the largest error of the
+// drawn sums. Where factors may be rounded either way, any order of additions counts.
 TEST(TextProductSums, AreNotMuchWiderThanKernels) {
   const FamilyUnit &bf16 = kFamilyUnits[0], &e4m3 = kFamilyUnits[2];
   const auto ratio = [](const char* text, const FamilyUnit& unit, std::int64_t k) {
@@ -101,7 +101,7 @@ TEST(TextProductSums, AreNotMuchWiderThanKernels) {
   };
   EXPECT_LT(ratio(kMatrix, bf16, 512), 30);
   EXPECT_LT(ratio(kMatrix, e4m3, 512), 30);
-  EXPECT_LT(ratio(kRounded, bf16, 128), 100);
+  EXPECT_LT(ratio(kRounded, bf16, 128), 30);
 }
 
 TEST(TextProductSums, ExactSumsAreSingleNumbers) {
