@@ -78,6 +78,8 @@ class Described:
     problem: Mapping[str, Any] = field(default_factory=dict)
     require: Sequence[str] = ()
     aligned: Sequence[str] = ()
+    in_place: Mapping[str, str] = field(default_factory=dict)
+    wide_offsets: bool = False
 
     def __post_init__(self) -> None:
         self.operation = operation_of(self.operation)
@@ -145,7 +147,7 @@ def manifest_of(
     for size in compiled.block:
         threads *= size
     contract = contract_of(wanted.operation, compiled.ptx, threads) | dict(wanted.contract)
-    head = {
+    head: dict[str, Any] = {
         "computes": wanted.operation,
         "summary": compiled.summary,
         "ptx": compiled.file,
@@ -153,6 +155,8 @@ def manifest_of(
         "entry": compiled.entry,
         "parameters": list(compiled.parameters),
     }
+    if wanted.in_place:
+        head["in_place"] = dict(wanted.in_place)
     launch = {
         "grid": _grid(wanted, arguments, constants),
         "block": list(compiled.block),
@@ -164,9 +168,12 @@ def manifest_of(
         toml_table("launch", launch),
         toml_table("formats", formats),
     ]
-    rules = [*_rules(wanted, arguments), *(_with_constants(r, constants) for r in wanted.require)]
-    for rule in rules:
-        reason = "the kernel was compiled for this"
+    built = [*_alignment_rules(wanted, arguments), *(_with_constants(r, constants) for r in wanted.require)]
+    rules = [
+        *((rule, OFFSETS) for rule in offset_rules(wanted, compiled.parameters)),
+        *((rule, "the kernel was compiled for this") for rule in built),
+    ]
+    for rule, reason in rules:
         parts.append(toml_table("[domain]", {"require": rule, "reason": reason}))
     parts.append(toml_table("contract", contract))
     return "\n".join(parts)
@@ -228,21 +235,32 @@ def _problem(
     return result
 
 
-# What 32-bit arguments and those that 16 divides demand of a problem.
-def _rules(wanted: Described, arguments: Mapping[str, Any]) -> list[str]:
+OFFSETS = "offsets may have 32 bits; with wide_offsets=True problems need more"
+
+
+def offset_rules(wanted: Described, parameters: Sequence[str]) -> list[str]:
+    """Leading dimensions of 32 bits: a kernel may multiply them by a row in 32 bits."""
+    if wanted.wide_offsets:
+        return []
     rules = []
     rows = {"a": "m", "b": "k", "c": "m", "d": "m"} if wanted.operation == "gemm" else {}
     layout = str(wanted.problem.get("layout", "nn"))
     if wanted.operation == "gemm" and len(layout) == 2:
         rows["a"], rows["b"] = "mk"["nt".index(layout[0])], "kn"["nt".index(layout[1])]
-    for meant in dict.fromkeys(map(str, arguments.values())):
-        match = re.fullmatch(r"ld_(\w+)", meant)
+    for parameter in dict.fromkeys(parameters):
+        match = re.fullmatch(r"[su]32 ld_(\w+)", parameter)
+        meant = parameter.split()[-1]
         if match and isinstance(wanted.operation, Text):
             sizes = row_of(wanted.operation).tensors[match[1]].sizes()
             rows_of = [f"({size.replace('//', '/')})" for size in sizes[:-1]]
             rules.append(f"{' * '.join([*rows_of, meant])} <= 2147483647")
         elif match and "m" in row_of(wanted.operation).fields:
             rules.append(f"{rows.get(match[1], 'm')} * {meant} <= 2147483647")
+    return rules
+
+
+def _alignment_rules(wanted: Described, arguments: Mapping[str, Any]) -> list[str]:
+    rules = []
     for name in wanted.aligned:
         if name not in arguments:
             raise InputError(f"aligned: there is no argument {name!r}")

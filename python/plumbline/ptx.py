@@ -30,6 +30,8 @@ def verify_ptx(
     contract: Mapping[str, Any] | None = None,
     problem: Mapping[str, Any] | None = None,
     require: Sequence[str] = (),
+    in_place: Mapping[str, str] | None = None,
+    wide_offsets: bool = False,
     name: str = "",
     folder: str | os.PathLike[str] = "plumbline-out/ptx",
     **options: Any,
@@ -46,6 +48,9 @@ def verify_ptx(
     formats: of tensors: ``{"x": "f32"}``; bf16 if left out, or what is usual.
     contract, problem: terms and fields for the manifest, beside those that the PTX shows.
     require: what problems have to fulfill: ``"n <= 1024"``.
+    in_place: outputs that the kernel writes over an input: ``{"dx": "dy"}``.
+    wide_offsets: also problems in which rows times a leading dimension of 32 bits exceed 2^31 - 1,
+        where a kernel that works offsets out in 32 bits fails.
     name, folder: of the manifest that is written.
     options: those of ``plumbline.verify``.
     """
@@ -67,6 +72,8 @@ def verify_ptx(
         contract=contract or {},
         problem=problem or {},
         require=require,
+        in_place=in_place or {},
+        wide_offsets=wide_offsets,
     )
     target = _target_of(text)
     name = name or re.sub(r"\W+", "_", found)[:60]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .chips import Chip, chip_named
-from .described import Compiled, Described, Grid, formats_of, is_real, manifest_of
-from .errors import CannotRun, InputError
+from .described import OFFSETS, Compiled, Described, Grid, formats_of, is_real, manifest_of
+from .errors import CannotRun, InputError, nearest
 from .report import Report
 from .texts import Text, row_of
 
@@ -64,6 +64,9 @@ _SIZE_NAMES = {
 _ROW_STRIDE = re.compile(
     r"(?:(?P<a>\w+?)_)?(?:row_)?stride(?:_(?P<b>\w+?)(?:_row)?)?|ld_?(?P<c>\w+)"
 )
+
+# What a launch, or a configuration of an autotuned kernel, tells the compiler beside constants.
+_OPTIONS = ("num_warps", "num_stages")
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def verify_triton(
     problem: Mapping[str, Any] | None = None,
     require: Sequence[str] = (),
     aligned: Sequence[str] = (),
+    in_place: Mapping[str, str] | None = None,
+    wide_offsets: bool = False,
     num_warps: int = 4,
     num_stages: int | None = None,
     **options: Any,
@@ -150,6 +155,9 @@ def verify_triton(
     contract, problem: terms and fields for the manifest, beside those that the PTX shows.
     require: what problems have to fulfill: ``"n <= BLOCK_SIZE"``.
     aligned: integer arguments that 16 divides in every launch, which Triton compiles for.
+    in_place: outputs that the kernel writes over an input: ``{"dx": "dy"}``.
+    wide_offsets: also problems in which rows times a leading dimension exceed 2^31 - 1, where a
+        kernel that works offsets out in 32 bits fails.
     options: those of ``plumbline.verify``, and ``folder=`` and ``show=`` of the export.
     """
     return Verification(
@@ -163,6 +171,8 @@ def verify_triton(
         problem=problem or {},
         require=require,
         aligned=aligned,
+        in_place=in_place or {},
+        wide_offsets=wide_offsets,
         num_warps=num_warps,
         num_stages=num_stages,
     ).verify(chips, **options)
@@ -224,13 +234,14 @@ def _export(
 ) -> Exported:
     constants: dict[str, Any] = {**own, **wanted.constants}
     options = {
-        "num_warps": constants.pop("num_warps", wanted.num_warps),
+        "num_warps": constants.get("num_warps", wanted.num_warps),
         "enable_fp_fusion": False,  # the PTX has to fix the bits
     }
-    stages = constants.pop("num_stages", None) if "num_stages" not in kernel.arg_names else None
+    stages = constants.get("num_stages") if "num_stages" not in kernel.arg_names else None
     stages = wanted.num_stages or own.get("num_stages") or stages
     if stages:
         options["num_stages"] = stages
+    constants = _constants(kernel, constants)
     arguments, notes = _arguments(wanted, kernel, constants)
     formats = formats_of(wanted, arguments)
     compiled, constants = _compile(wanted, kernel, arguments, constants, formats, chip, options)
@@ -238,10 +249,13 @@ def _export(
     (folder / f"{name}.ptx").write_text(ptx, encoding="utf-8")
     wanted.write_text(folder)
     manifest = folder / f"{name}.toml"
-    manifest.write_text(
-        _manifest(wanted, kernel, arguments, constants, formats, chip, compiled, name),
-        encoding="utf-8",
-    )
+    text = _manifest(wanted, kernel, arguments, constants, formats, chip, compiled, name)
+    manifest.write_text(text, encoding="utf-8")
+    if OFFSETS in text:
+        notes.append(
+            f"{kernel.__name__}: rows times a leading dimension are kept within 2^31 - 1; "
+            "wide_offsets=True tries more"
+        )
     return Exported(manifest, chip, tuple(notes))
 
 
@@ -282,6 +296,32 @@ def _compile(
         raise CannotRun(f"Triton does not compile {kernel.__name__} for {chip}: {error}") from error
 
 
+# Those of the kernel's arguments that are constants. As in a launch, what is left out has its
+# default, and options of the compiler are arguments only where the kernel has them.
+def _constants(kernel: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    constants = {name: value for name, value in given.items() if name in kernel.arg_names}
+    unknown = [name for name in given if name not in constants and name not in _OPTIONS]
+    if unknown:
+        raise InputError(
+            f"{kernel.__name__} has no argument {unknown[0]!r}{nearest(unknown[0], kernel.arg_names)}; "
+            f"it has {', '.join(kernel.arg_names)}"
+        )
+    missing = []
+    for param in kernel.params:
+        if param.name in constants or not param.is_constexpr:
+            continue
+        if param.has_default:
+            constants[param.name] = param.default
+        else:
+            missing.append(param.name)
+    if missing:
+        raise InputError(
+            f"{kernel.__name__}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
+            f"tl.constexpr and without a default: give constants={{\"{missing[0]}\": ...}}"
+        )
+    return constants
+
+
 # What every argument is that is not a constant, and a line about each guess.
 def _arguments(
     wanted: Verification, kernel: Any, constants: Mapping[str, Any]
@@ -299,6 +339,11 @@ def _arguments(
         for param in kernel.params
         if not param.is_constexpr and param.name not in constants
     ]
+    defaults = {
+        param.name: param.default
+        for param in kernel.params
+        if param.has_default and isinstance(param.default, (int, float))
+    }
     for name in variables:
         if name in wanted.arguments:
             found[name] = wanted.arguments[name]
@@ -307,7 +352,10 @@ def _arguments(
     for name in variables:
         if name in found:
             continue
-        meant = _guess(wanted.operation, name, variables, taken, str(wanted.problem.get("layout", "")))
+        layout = str(wanted.problem.get("layout", ""))
+        meant: Any = _guess(wanted.operation, name, variables, taken, layout)
+        if meant is None:
+            meant = defaults.get(name)
         if meant is None:
             missing.append(name)
             continue

@@ -35,6 +35,39 @@ def test_an_operation_that_a_text_says(tmp_path):
     assert 'require = "(m) * ld_x <= 2147483647"' in manifest
 
 
+LINE = "operation line(x[m, n]) -> y[m, n]\n  y[i, j] = 3 * x[i, j] + 8\n"
+SMALL = {"grid": "m", "constants": {"BLOCK": 64, "num_warps": 8}, "formats": {"x": "f32", "y": "f32"}, "chips": "sm_90", "corpus": False}
+
+
+def test_constants_that_are_left_out_have_their_defaults(tmp_path):
+    report = plumbline.verify_triton(kernels.line_kernel, LINE, only="m<=5", folder=tmp_path, **SMALL)
+    assert report.check().kernels["line_kernel_sm_90"].case_count > 20
+    assert "block = [256]" in (tmp_path / "line_kernel_sm_90.toml").read_text()  # of num_warps, the compiler's option
+
+
+@pytest.mark.parametrize(("constants", "says"), [
+    ({"BLOC": 64}, "has no argument 'BLOC' (did you mean \"BLOCK\"?)"), ({}, "BLOCK is tl.constexpr and without a default")])
+def test_constants_that_are_wrong(constants, says, tmp_path):
+    with pytest.raises(InputError) as error:
+        plumbline.verify_triton(kernels.line_kernel, LINE, folder=tmp_path, **{**SMALL, "constants": constants})
+    assert says in str(error.value)
+
+
+def test_offsets_beyond_32_bits(tmp_path, capsys):
+    def verify(**more):
+        return plumbline.verify_triton(kernels.line_kernel, LINE, only="n=72 m=12", folder=tmp_path, **SMALL, **more)
+
+    assert verify().passed
+    assert "rows times a leading dimension are kept within 2^31 - 1" in capsys.readouterr().out
+    assert verify(wide_offsets=True).kernels["line_kernel_sm_90"].verdict == "fail"
+
+
+def test_what_is_written_over(tmp_path):
+    report = plumbline.verify_triton(
+        kernels.line_kernel, LINE, only="m<=5", folder=tmp_path, arguments={"stride_x": "ld_y"}, in_place={"y": "x"}, **SMALL)
+    assert report.check().kernels["line_kernel_sm_90"].case_count > 20
+
+
 def test_every_configuration_of_an_autotuned_kernel():
     report = plumbline.verify_triton(
         kernels.matmul_kernel, "gemm", grid=matmul_grid, chips=["sm_80", "sm_90"], only="k<=100 m<=100 n<=100 class=normal", corpus=False,

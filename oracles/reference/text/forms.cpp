@@ -330,9 +330,9 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
 
 Form Forms::quotient(const Expression& node, const Form& first, const Form& second) const {
   const bool fast = arithmetic_.functions != Arithmetic::Functions::precise;
-  // To nearest: u. div.full and div.approx: 2 ulp, which are 4 u of the result, and a product with
-  // the reciprocal has two roundings.
-  const double relative = fast ? 4.01 * kUnit : 1.01 * kUnit;
+  // To nearest: u. Compilers make of quotients by the same divisor one reciprocal, which div.full
+  // or div.approx gives, and products with it.
+  const double relative = fast ? 1.001 * (kDivFullError + kUnit) : 1.01 * kUnit;
   const Form a = in_place(node, 0, first), b = in_place(node, 1, second);
   const double value = first.value / second.value;
   // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost.

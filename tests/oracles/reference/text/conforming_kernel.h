@@ -76,8 +76,8 @@ class Drawn {
       case 2:  // __fdividef
         if (std::fabs(b) > 0x1p126f && !std::isinf(b)) return std::isinf(a) ? kNan : 0.0f * a;
         return off(double{a} / b, 3 * 0x1p-24, 0);
-      default:
-        return flushed(a * off(1 / double{b}, 0x1p-24, 0));
+      default:  // div.approx(1, b), which quotients by b share
+        return flushed(a * off(1 / double{b}, 3 * 0x1p-24, 0));
     }
   }
 

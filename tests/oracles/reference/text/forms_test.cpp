@@ -130,6 +130,23 @@ TEST(TextForms, FastDivisionByAPowerOfTwoIsNotExact) {
   EXPECT_TRUE(ranged(problem.over(Forms(precise))[0]).range.is_point());
 }
 
+// Triton 3.9 compiles x / 210 and z / 210 to one div.full(1, 210) and two products.
+TEST(TextForms, QuotientsMayShareAReciprocal) {
+  for (const double error : {0x1p-22, -0x1p-22}) {
+    auto reciprocal = static_cast<float>(1.0 / 210 * (1 + error));
+    if (std::fabs(reciprocal * 210.0 - 1) > 0x1p-22)
+      reciprocal = std::nextafter(reciprocal, 1 / 210.0f);
+    for (int i = 0; i < 1000; ++i) {
+      const float x = 1 + static_cast<float>(i) / 1000;
+      const TextProblem problem("operation part(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j] / 210\n",
+                                {1, 1}, [=](std::int64_t, Random&) { return x; });
+      const auto range = ranged(problem.over(Forms({}))[0]).range;
+      const double stored = x * reciprocal;
+      EXPECT_TRUE(range.low <= stored && stored <= range.high) << x;
+    }
+  }
+}
+
 // Division to nearest: a quotient that f32 holds is that one, and another one has half an ulp.
 TEST(TextForms, PreciseQuotientsRoundOnce) {
   const auto range = [](double x) {
