@@ -113,7 +113,8 @@ class Generator {
 
   virtual const ShrinkFields& shrink_fields() const = 0;
 
-  // Literal inputs that speak of sizes, once slices were cropped: made to fit what is left.
+  // Literal inputs whose values are bounded, once slices were cropped or elements made simpler: made
+  // to fit.
   virtual void settle(const Case& /*before*/, std::span<const Removal> /*removals*/,
                       Case& /*after*/) const {}
 };

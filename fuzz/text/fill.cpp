@@ -80,6 +80,18 @@ double within(const Format& f, double value) {
   return value;
 }
 
+// What the text allows an input, as far as its format holds it.
+Values values_of(const TextOperation& operation, const Tensor& tensor, const std::string& name,
+                 const Problem& problem) {
+  Values values = operation.values(name, problem);
+  if (text::is_integer_type(operation.text().find(name)->type)) return values;
+  const Format& f = format(tensor.layout.format);
+  const double largest = to_double(f, f.max_finite());
+  values.low = std::max(values.low, -largest);
+  values.high = std::min(values.high, largest);
+  return values;
+}
+
 class Filler {
  public:
   Filler(const TextOperation& operation, const Case& test_case)
@@ -153,12 +165,7 @@ class Filler {
   void fill_range(const std::string& name, const Random& own, Tensor& tensor) const {
     const Format& f = format(tensor.layout.format);
     const bool integer = text::is_integer_type(operation_.text().find(name)->type);
-    Values values = operation_.values(name, test_case_.problem);
-    if (!integer) {
-      const double largest = to_double(f, f.max_finite());
-      values.low = std::max(values.low, -largest);
-      values.high = std::min(values.high, largest);
-    }
+    const Values values = values_of(operation_, tensor, name, test_case_.problem);
     const std::int64_t count = tensor.layout.count();
     for (std::int64_t i = 0; i < count; ++i) {
       Random random = stream(own, 3, i);
@@ -191,15 +198,17 @@ void fill_text_case(const TextOperation& operation, const Case& test_case, CaseT
 
 void settle_text_values(const TextOperation& operation, Case& after) {
   for (auto& [name, literal] : after.literals) {
-    const text::Parameter* parameter = operation.text().find(name);
-    if (!parameter || !text::is_integer_type(parameter->type) || !operation.has_values(name))
-      continue;
-    const Values values = operation.values(name, after.problem);
+    if (!operation.has_values(name)) continue;
+    const Values values = values_of(operation, literal, name, after.problem);
+    const bool integer = text::is_integer_type(operation.text().find(name)->type);
+    const double last = integer ? values.high - 1 : values.high;
     const Format& f = format(literal.layout.format);
     for (std::int64_t i = 0; i < literal.layout.count(); ++i) {
       const double value = to_double(f, literal.bits(i));
-      if (std::ranges::count(values.others, value) > 0) continue;
-      literal.set_bits(i, encode(f, std::max(values.low, std::min(value, values.high - 1))));
+      const bool allowed = value >= values.low && value <= last;
+      if (allowed || std::ranges::count(values.others, value) > 0) continue;
+      const double nearest = std::max(values.low, std::min(value, last));
+      literal.set_bits(i, code_between(f, nearest, values));
     }
   }
 }

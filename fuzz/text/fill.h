@@ -11,8 +11,8 @@ namespace plumbline {
 
 void fill_text_case(const TextOperation& operation, const Case& test_case, CaseTensors& tensors);
 
-// Literal integers that went as far as a size did which has become smaller become the last that
-// there is.
+// Literals of inputs whose values the text says: what is outside becomes the nearest that is
+// allowed, as where a size has become smaller or an element simpler.
 void settle_text_values(const TextOperation& operation, Case& after);
 
 // Whether a size between brackets depends on a named one.

@@ -16,6 +16,7 @@
 #include "fuzz/case/far_apart.h"
 #include "fuzz/rows/values.h"
 #include "fuzz/shrink/crop.h"
+#include "fuzz/shrink/shrink.h"
 #include "tests/fuzz/plan/generated_plan.h"
 
 namespace plumbline {
@@ -352,6 +353,26 @@ TEST(TextGenerator, IndicesStayWithinTheRowsThatACutLeaves) {
                &after = *find_literal(smaller->literals, "row");
   for (std::int64_t i = 0; i < 200; ++i)
     EXPECT_EQ(element_of(after, i), std::min(element_of(before, i), 5.0));
+}
+
+// Every case fails: shrinking goes as far as it may.
+TEST(TextGenerator, ShrinkingStaysWithinWhatTheTextAllows) {
+  int outside = 0;
+  const auto fails = [&](const Case& one) {
+    const CaseTensors tensors = filled(one);
+    const Tensor &rows = *tensors.find("row"), &gains = *tensors.find("gain");
+    for (std::int64_t i = 0; i < rows.layout.count(); ++i) {
+      const double row = element_of(rows, i), gain = element_of(gains, i);
+      const bool allowed = row >= -1 && row < size_in(one, "v") && gain >= 0.3 && gain <= 7;
+      outside += allowed ? 0 : 1;
+    }
+    return size_in(one, "t") > 0;
+  };
+  const ShrinkResult result =
+      shrink(case_with(gather(), "v=9 n=8 t=20", "normal"), fails, 1000, {});
+  EXPECT_EQ(outside, 0);
+  ASSERT_FALSE(result.smallest.literals.empty());
+  EXPECT_EQ(element_of(*find_literal(result.smallest.literals, "gain"), 0), 1);
 }
 
 }  // namespace
