@@ -351,6 +351,7 @@ std::string domain_refusals(const Manifest& manifest) {
   constexpr int kProblems = 100;
   std::vector<int> refused(manifest.domain.size() + 1);  // the last: no rule, but the operation
   const KernelChoices choices = choices_of(manifest);
+  std::string reason;  // of the first that is no problem of the operation
   Random random(0);
   for (int i = 0; i < kProblems; ++i) {
     const Problem drawn =
@@ -361,12 +362,16 @@ std::string domain_refusals(const Manifest& manifest) {
       return best == manifest.domain.size();
     });
     ++refused[best];
+    if (reason.empty() && best == manifest.domain.size()) {
+      const Result<std::vector<TensorSpec>> specs = manifest.tensors(drawn);
+      if (!specs) reason = ": " + specs.error().text();
+    }
   }
   const auto most = std::max_element(refused.begin(), refused.end());
   const auto rule = static_cast<std::size_t>(most - refused.begin());
   if (rule == manifest.domain.size())
-    return fmt::format("no case could be made: {} of {} problems drawn are none that {} has", *most,
-                       kProblems, manifest.operation->name());
+    return fmt::format("no case could be made: {} of {} problems drawn are none that {} has{}",
+                       *most, kProblems, manifest.operation->name(), reason);
   const DomainRule& required = manifest.domain[rule];
   return fmt::format(
       "no case could be made: of {} problems drawn, {} were refused by the rule \"{}\" ({}), also "

@@ -198,7 +198,7 @@ class TextGenerator final : public Generator {
     const std::string_view layout = layouts_[static_cast<std::size_t>(choice.layout)].name;
     const std::string words = drawn_fragments_text(features(manifest), choice, random);
     Result<Problem> problem = drawn(shape, words, manifest, profile, random);
-    if (!problem || !has_values(*problem)) return {};
+    if (!problem) return {};
     Random padding = random.fork(random.next());
     std::string text = problem->text();
     for (const std::string_view pad : pads_of(layout)) {
@@ -300,20 +300,8 @@ class TextGenerator final : public Generator {
     return 0;
   }
 
-  // Whether some value is left for every input whose values the text says.
-  bool has_values(const Problem& problem) const {
-    return std::ranges::all_of(operation_.text().parameters, [&](const text::Parameter& one) {
-      if (!operation_.has_values(one.name)) return true;
-      const TextOperation::Values values = operation_.values(one.name, problem);
-      // Of real numbers both ends are values.
-      const bool any =
-          text::is_integer_type(one.type) ? values.low < values.high : values.low <= values.high;
-      return any || !values.others.empty();
-    });
-  }
-
-  bool takes(const Manifest& manifest, const Problem& problem) const {
-    return !manifest.excluded(problem) && has_values(problem) && manifest.tensors(problem).ok();
+  static bool takes(const Manifest& manifest, const Problem& problem) {
+    return !manifest.excluded(problem) && manifest.tensors(problem).ok();
   }
 
   // Halves sizes as long as a case would take too long: the largest first, but for one that is to
@@ -480,7 +468,7 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
               most);
       one.problem = problem->text();
     }
-    return !has_values(*problem) || operation_.work(*problem) > most;
+    return operation_.work(*problem) > most;
   });
   return cases;
 }

@@ -222,6 +222,20 @@ class Loaded final : public TextOperation {
     return out;
   }
 
+  // Elements whose values the text says need one.
+  Status has_a_value(std::string_view tensor, const Problem& problem, std::int64_t elements) const {
+    if (elements == 0 || !has_values(tensor)) return {};
+    const text::Input& input = program_->inputs[static_cast<std::size_t>(program_->input(tensor))];
+    const Values allowed = values(tensor, problem);
+    const bool any = input.integer ? allowed.low < allowed.high : allowed.low <= allowed.high;
+    if (any || !allowed.others.empty()) return {};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("with {} no value of {} is left: {} .. {}", problem.text(), tensor,
+                             allowed.low, allowed.high),
+                 text::position(program_->text.path, input.low->place),
+                 "correct the text, or leave such problems out by a [[domain]] rule"};
+  }
+
   Result<std::vector<TensorSpec>> tensors(const Problem& problem,
                                           const Manifest& manifest) const override {
     const Result<Instance> instance = instance_of(problem, manifest);
@@ -234,6 +248,8 @@ class Loaded final : public TextOperation {
           padded(instance->input_shape(static_cast<int>(i)), parameter.name,
                  manifest.tensor_format(parameter.name, problem), problem);
       if (!layout) return layout.error();
+      if (Status some = has_a_value(parameter.name, problem, layout->count()); !some)
+        return some.error();
       specs.push_back({parameter.name, TensorRole::input, *std::move(layout)});
     }
     for (const int step : program_->outputs) {

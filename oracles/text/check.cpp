@@ -9,6 +9,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/base/suggest.h"
+#include "oracles/text/instance.h"
 #include "oracles/text/lexer.h"
 #include "oracles/text/program.h"
 #include "oracles/text/words.h"
@@ -189,6 +190,12 @@ class Checker {
       if (one.low) input.low = values_end(*one.low);
       if (one.high) input.high = values_end(*one.high);
       for (const NodePtr& other : one.others) input.others.push_back(values_end(*other));
+      if (!error_ && input.low && input.others.empty() && is_number(*input.low) &&
+          is_number(*input.high)) {
+        const double low = fixed_real(*input.low, {}, {}), high = fixed_real(*input.high, {}, {});
+        if (integer ? low >= high : low > high)
+          fail(one.low->place, fmt::format("there is no value from {} to {}", low, high));
+      }
       program_->inputs.push_back(std::move(input));
     } else if (one.otherwise || one.low) {
       fail(one.place, fmt::format("'{}' is an output: '=' and 'in' have no meaning", one.name));
@@ -214,6 +221,12 @@ class Checker {
         node.op == Op::reduce)
       return false;
     return std::ranges::all_of(node.children, [](const ExpressionPtr& one) { return fixed(*one); });
+  }
+
+  static bool is_number(const Expression& node) {
+    return node.op != Op::size && node.op != Op::scalar &&
+           std::ranges::all_of(node.children,
+                               [](const ExpressionPtr& one) { return is_number(*one); });
   }
 
   // A number of elements: an integer that sizes and scalars give.
