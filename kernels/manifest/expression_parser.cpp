@@ -95,8 +95,7 @@ class Parser {
     if (!whole.node) return nullptr;
     skip_spaces();
     if (at_ < text_.size()) {
-      fail(at_, fmt::format("\"{}\" is not expected here", text_.substr(at_, 1)),
-           text_[at_] == '=' ? "compare with ==" : "");
+      unexpected();
       return nullptr;
     }
     return (wanted == Type::real ? require_number(whole) : require_integer(whole)).node;
@@ -113,6 +112,21 @@ class Parser {
       error_column_ = column;
     }
     return {};
+  }
+
+  // Python's and C's ways to say it.
+  Typed unexpected() {
+    const std::string_view rest = text_.substr(at_);
+    const auto end = std::ranges::find_if_not(rest, is_letter);
+    const std::string_view word = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
+    std::string_view hint;
+    if (rest.front() == '=') hint = "compare with ==";
+    if (word == "and") hint = "write &&";
+    if (word == "or") hint = "write ||";
+    if (rest.front() == '/') hint = "write /, which divides whole numbers toward zero";
+    return fail(at_,
+                fmt::format("\"{}\" is not expected here", word.empty() ? rest.substr(0, 1) : word),
+                std::string(hint));
   }
 
   void skip_spaces() {
@@ -288,7 +302,7 @@ class Parser {
     if (c == '"' || c == '\'') return quoted(c);
     if (is_digit(c)) return number();
     if (is_letter(c)) return name();
-    return fail(at_, fmt::format("\"{}\" is not expected here", c), "");
+    return unexpected();
   }
 
   Typed parenthesized() {

@@ -108,8 +108,6 @@ class Checker {
       if (one.name.ends_with('\''))
         fail(one.place, fmt::format("{} is the value of an inout tensor at its exit", one.name),
              "name the tensor without '");
-      if (is_function(one.name) || is_reducer(one.name))
-        fail(one.place, fmt::format("'{}' is a function", one.name), "use another name");
       if (!one.is_tensor) declare_scalar(one);
       outputs |= one.output || one.inout;
     }

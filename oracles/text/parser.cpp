@@ -193,6 +193,8 @@ class Parser {
     out.place = now().place;
     out.output = output;
     out.name = name("a tensor or a scalar");
+    if (is_function(out.name) || is_reducer(out.name))
+      fail(out.place, fmt::format("'{}' is a function", out.name), "use another name");
     if (take("[")) {
       out.is_tensor = true;
       out.sizes = expressions("]");
@@ -467,7 +469,9 @@ class Parser {
         fail(made->place, fmt::format("{} takes two arguments or more", made->name));
       return made;
     }
-    need("[");
+    if (!take("["))
+      fail(made->place, fmt::format("'{}' is a function, which an index follows", made->name),
+           fmt::format("{}[j] x[j]; if a size or a step is meant, use another name", made->name));
     NodePtr rank;
     if (made->name == "top") {
       made->indices.push_back(index());

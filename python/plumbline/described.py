@@ -123,6 +123,8 @@ def formats_of(wanted: Described, arguments: Mapping[str, Any]) -> dict[str, str
         usual = tensor.usual
         if usual.startswith("{"):
             usual = wanted.formats.get(out, str(wanted.problem.get(usual.strip("{}"), "bf16")))
+        if isinstance(wanted.operation, Text) and name.endswith("_out"):
+            usual = formats.get(name.removesuffix("_out"), usual)  # a tensor that is written over
         formats[name] = wanted.formats.get(name) or usual or "bf16"
         if formats[name] not in tensor.formats:
             raise InputError(f"{name} cannot be {formats[name]}; it can be {', '.join(tensor.formats)}")

@@ -34,7 +34,7 @@ def operation_of(operation: str | os.PathLike[str]) -> str:
     name = os.fspath(operation)
     if name in OPERATIONS:
         return name
-    if "\n" in name:
+    if "\n" in name or name.startswith("operation "):
         return _read(name, None)
     if name.endswith(".op"):
         path = pathlib.Path(name)

@@ -45,5 +45,22 @@ x = "f32"
 END
 expect 1 "; the byte is in x[" verify --kernel over/shifted.toml --profile quick --on emulator --no-corpus --only 'm<=9 n<=70'
 
+# Where nothing is launched, what is written over keeps its values: right for t = 0 here, wrong if the last add was due.
+cat >over/first.op <<'END'
+operation first(x[n] inout, t: int = 4)
+  x[i] = x[i] + where(i < t, 1, 0)
+END
+cat >over/first.cu <<'END'
+extern "C" __global__ void first(float* x, int n, int t) {
+  const int i = blockIdx.x;
+  if (i < n && threadIdx.x == 0) x[i] += 1;
+}
+END
+sed 's/shifted/first/; s/, each element.*"/"/; s/"s32 m", "s32 n"/"s32 n", "s32 t"/; s/grid = .*/grid = ["t"]/' over/shifted.toml >over/first.toml
+printf '[problem]\nfree = ["t"]\n[[domain]]\nrequire = "t >= 0 && t < 99"\nreason = "a block for each"\n' >>over/first.toml
+expect 0 "1 passed, 0 failed" verify --kernel over/first.toml --profile quick --on emulator --no-corpus --only 't=0'
+sed -i 's/grid = .*/grid = ["t - 1"]/; s/t >= 0/t >= 1/' over/first.toml
+expect 1 "0 passed, 1 failed" verify --kernel over/first.toml --profile quick --on emulator --no-corpus --only 't=1'
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -98,6 +98,7 @@ def test_a_gradient_is_the_last_operation_of_a_text():
     ("sofmax", 'did you mean "softmax"'),
     ("operation f(x[m]) -> y[m]\n  y[i] = z[i]\n", "text.op:2:10: there is no 'z' here"),
     ("# nothing\n", "operation"),
+    ("operation f(x[m]) -> y[m]", "text.op:1:22: no step computes 'y'"),
     (GATED, "silu_and_mul.op needs x=, the tensor [m, 2 * n]"),
 ])
 def test_wrong_texts(text, says):

@@ -173,6 +173,11 @@ TEST(Expression, MistakesPointIntoTheText) {
   EXPECT_EQ(value("99999999999999999999"), "k.toml:4:10: this number does not fit 64 bits");
   EXPECT_EQ(value("layout == \"nn"), "k.toml:4:20: this word has no closing quote");
   EXPECT_EQ(value("1 < m < 3"), "k.toml:4:16: comparisons do not chain (write a < b && b < c)");
+  EXPECT_EQ(value("m and n"), "k.toml:4:12: \"and\" is not expected here (write &&)");
+  EXPECT_EQ(value("m or n"), "k.toml:4:12: \"or\" is not expected here (write ||)");
+  EXPECT_EQ(value("m // 3"),
+            "k.toml:4:13: \"/\" is not expected here (write /, which divides whole numbers toward "
+            "zero)");
   EXPECT_EQ(value("m $ 3"), "k.toml:4:12: \"$\" is not expected here");
 }
 

@@ -50,6 +50,12 @@ const Wrong kWrong[] = {
      "ue8m0)"},
     {"operation f(x[m]: s32) -> y[m]\n  y[i] = x[i]",
      "1:13: which integers can 'x' have? (write x[...]: s32 in 0 .. n, without n itself)"},
+    {"operation f(x[n], max = 1) -> y[n]\n y[i] = x[i] * max",
+     "1:19: 'max' is a function (use another name)"},
+    {"operation f(x[n]) -> y[n]\n y[i] = x[i] * sum",
+     "2:16: 'sum' is a function, which an index follows (sum[j] x[j]; if a size or a step is "
+     "meant, "
+     "use another name)"},
     {"operation a(x[n] in 2 .. -1) -> y[n]\n y[i] = x[i]", "1:21: there is no value from 2 to -1"},
     {"operation a(x[n]: s32 in 3 .. 3) -> y[n]\n y[i] = x[i]",
      "1:26: there is no value from 3 to 3"},
@@ -94,7 +100,10 @@ const Wrong kWrong[] = {
      "2:20: a subscript must be an integer, and j / 2 is not (// divides integers)"},
     {"  y[i, j] = x[i, x[i, j]]", "2:18: a subscript must be an integer, and x[i, j] is not"},
     {"  y[i, j] = exp(x[i, j], 1)", "2:13: exp takes 1 argument, not 2"},
-    {"  y[i, j] = sum x[i, j]", "2:17: expected '[', not 'x'"},
+    {"  y[i, j] = sum x[i, j]",
+     "2:13: 'sum' is a function, which an index follows (sum[j] x[j]; if a size or a step is "
+     "meant, "
+     "use another name)"},
     {"  y[i, j] = sum[j] x[i, j]", "2:17: the index 'j' is in use here (use another letter)"},
     {"  y[i, j] = sum[k] 1",
      "2:17: nothing says how far 'k' goes (write sum[k < n], or put what is added up in "
