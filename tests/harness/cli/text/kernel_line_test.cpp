@@ -75,6 +75,8 @@ TEST(KernelLine, AnErrorTellsWhereValuesHaveOneSign) {
   ASSERT_TRUE(telling);
   EXPECT_EQ(telling->ulp, 0.5);
   EXPECT_EQ(telling->format, "bf16");
+  add("positive", "bf16", 1e29);  // x - y of positive ones
+  EXPECT_FALSE(telling_error(record, "k"));
 }
 
 TEST(KernelLine, ReasonsAreOfKernelsThatAnswerForSomething) {
