@@ -77,6 +77,8 @@ TEST(KernelLine, AnErrorTellsWhereValuesHaveOneSign) {
   EXPECT_EQ(telling->format, "bf16");
   add("positive", "bf16", 1e29);  // x - y of positive ones
   EXPECT_FALSE(telling_error(record, "k"));
+  record.kernels.push_back({.name = "k", .worst_relative = 0.25});  // of sums that do not cancel
+  EXPECT_TRUE(telling_error(record, "k"));
 }
 
 TEST(KernelLine, ReasonsAreOfKernelsThatAnswerForSomething) {
