@@ -174,7 +174,8 @@ class Solver {
           }
         }
         if (!is_open(b)) std::swap(a, b);
-        if (is_open(b)) return bind(b->name, binary_node(Kind::subtract, element, a), nullptr);
+        if (is_open(b) && !mentions(a, {b->name}))
+          return bind(b->name, binary_node(Kind::subtract, element, a), nullptr);
       } else if (now->kind == Kind::subtract) {
         if (is_known(b)) return solve(a, binary_node(Kind::add, element, b), nullptr);
         if (is_known(a)) return solve(b, binary_node(Kind::subtract, a, element), nullptr);

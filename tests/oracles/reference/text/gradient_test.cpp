@@ -195,6 +195,17 @@ TEST(TextGradients, OfFunctionsAreThoseOfWhatTheyStandFor) {
   }
 }
 
+TEST(TextGradients, ASubscriptMayNameAnIndexTwice) {
+  const auto program = program_of(operations_of("operation f(x[2 n]) -> y[n]\n  y[i] = x[i + i]\n"
+                                                "operation g = gradient of f wrt x\n")
+                                      .back());
+  Random random(1);
+  Tensors inputs;
+  const auto values = evaluated(program, {{"n", 3}}, inputs, random, Definition<double>());
+  const std::vector<double> dy = inputs.at("dy");
+  EXPECT_EQ(values.at("dx"), (std::vector<double>{dy[0], 0, dy[1], 0, dy[2], 0}));
+}
+
 // The text's gradient with respect to all inputs that its output changes with.
 std::vector<OperationText> with_gradient(const std::string& text) {
   std::vector<std::string> wrt = {"x", "a", "v"};
