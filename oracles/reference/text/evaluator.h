@@ -15,10 +15,11 @@
 // finished(step, value).
 //
 // Elements are computed when they are asked for, and kept: all of them, or those of one row where
-// rows do not need each other.
+// rows do not need each other and have several.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -98,7 +99,7 @@ class Evaluator {
   }
 
   // The same of a step of real numbers, computed once.
-  Value kept_element(int step, std::int64_t index) {
+  const Value& kept_element(int step, std::int64_t index) {
     return kept(step, index, &Kept::reals,
                 [&](const Piece& piece) { return computed(step, *piece.value); });
   }
@@ -200,11 +201,12 @@ class Evaluator {
 
   // Where the element is kept: `compute` says what it is where it is not known yet.
   template <typename Kind, typename Compute>
-  Kind kept(int step, std::int64_t index, std::vector<Kind> Kept::* values, Compute compute) {
+  const Kind& kept(int step, std::int64_t index, std::vector<Kind> Kept::* values,
+                   Compute compute) {
     Kept& kept = kept_[static_cast<std::size_t>(step)];
     const std::span<const std::int64_t> shape = instance_.step_shape(step);
     std::int64_t at = index, size = instance_.step_elements(step);
-    if (instance_.rows_are_independent()) {
+    if (instance_.rows_are_independent() && size > shape[0]) {
       size /= shape[0];
       const std::int64_t row = index / size;
       at = index % size;
@@ -216,9 +218,9 @@ class Evaluator {
     if (kept.known.empty()) kept.known.assign(static_cast<std::size_t>(size), 0);
     if ((kept.*values).empty()) (kept.*values).resize(static_cast<std::size_t>(size));
     const auto i = static_cast<std::size_t>(at);
-    if (kept.known[i] != 0) return (kept.*values)[i];
-    Kind value = compute(instance_.locate(step, index, slots_));
-    (kept.*values)[i] = value;
+    Kind& value = (kept.*values)[i];
+    if (kept.known[i] != 0) return value;
+    value = compute(instance_.locate(step, index, slots_));
     kept.known[i] = 1;
     return value;
   }
@@ -427,10 +429,14 @@ class Evaluator {
       }
       case Op::sum:
       case Op::product: {
+        const auto combined = [&](std::span<const Value> of) {
+          return node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
+        };
+        if (node.children.size() == 2) return combined(std::array{child(0), child(1)});
+        if (node.children.size() == 3) return combined(std::array{child(0), child(1), child(2)});
         const std::size_t before = operands_.size();
         for (std::size_t i = 0; i < node.children.size(); ++i) operands_.push_back(child(i));
-        const std::span<const Value> of = std::span(operands_).subspan(before);
-        Value out = node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
+        Value out = combined(std::span(operands_).subspan(before));
         operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(before), operands_.end());
         return out;
       }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "oracles/base/assert.h"
 #include "oracles/base/numbers.h"
@@ -30,17 +31,15 @@ double gamma(std::int64_t roundings) {
 
 bool is_f32(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-bool is_power_of_two(double x) {
-  int exponent = 0;
-  return std::frexp(std::fabs(x), &exponent) == 0.5;
-}
+// x is not subnormal, as no number here is that f32 arithmetic gives.
+bool is_power_of_two(double x) { return std::bit_cast<std::uint64_t>(x) << 12 == 0; }
 
 // The weight of the last bit that is set.
 int lowest_bit(double x) {
-  int exponent = 0;
-  const double significand = std::frexp(std::fabs(x), &exponent);
-  const auto bits = static_cast<std::uint64_t>(std::ldexp(significand, 53));
-  return exponent - 53 + std::countr_zero(bits);
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
+  const std::uint64_t significand = (bits & 0xfffffffffffff) | (exponent > 0 ? 1ULL << 52 : 0);
+  return std::max(exponent, 1) - 1075 + std::countr_zero(significand);
 }
 
 // x + distance, not rounded down: a small distance is not lost.
@@ -97,6 +96,50 @@ void add_exact(double& value, double& error, double term, double term_error) {
   value = sum;
 }
 
+Form without_symbols(const Form& a) {
+  Form out = a;
+  out.own = a.reach();
+  out.symbols = {};
+  out.shares = false;
+  return out;
+}
+
+// The child's symbols where the node has them; what has no place there joins the rest.
+void place(const Expression& node, std::size_t child, const Form& a, Form& out) {
+  out.value = a.value;
+  out.error = a.error;
+  out.own = a.own;
+  const bool mapped = child < node.of_child.size();
+  for (std::size_t i = 0; i < a.symbols.size(); ++i) {
+    const int to = mapped ? node.of_child[child][i] : -1;
+    if (to >= 0) {
+      out.symbols[static_cast<std::size_t>(to)] += a.symbols[i];
+      out.shares = true;
+    } else {
+      out.own += std::fabs(a.symbols[i]);
+    }
+  }
+}
+
+// An operand with its symbols where the node has them.
+class InPlace {
+ public:
+  InPlace(const Expression& node, std::size_t child, const Form& a) : is_(&a) {
+    if (!a.shares) return;
+    place(node, child, a, room_.emplace());
+    is_ = &*room_;
+  }
+
+  InPlace(const InPlace&) = delete;
+  InPlace& operator=(const InPlace&) = delete;
+
+  const Form& operator*() const { return *is_; }
+
+ private:
+  std::optional<Form> room_;
+  const Form* is_;
+};
+
 }  // namespace
 
 std::int64_t Arithmetic::additions(std::int64_t terms) const {
@@ -110,12 +153,6 @@ std::int64_t Arithmetic::additions(std::int64_t terms) const {
     return std::min(most, rows.row_additions(terms));
   }
   return std::min(most, ceil_div(terms, std::int64_t{32}) + 6);
-}
-
-double Form::reach() const {
-  double out = own;
-  for (const double one : symbols) out += std::fabs(one);
-  return out;
 }
 
 Forms::Forms(const Arithmetic& arithmetic, const Instance& instance) : arithmetic_(arithmetic) {
@@ -161,44 +198,27 @@ Form Forms::used(const Expression& node, const Form& a) const {
   Form out = a;
   if (a.special) return out;
   if (node.symbols.empty()) {
-    out.own = a.reach();
-    out.symbols = {};
-  } else if (node.own_symbol >= 0) {
+    if (a.shares) out = without_symbols(a);
+  } else if (node.own_symbol >= 0 && a.own != 0) {
     out.symbols[static_cast<std::size_t>(node.own_symbol)] = a.own;
+    out.shares = true;
     out.own = 0;
   }
   return out;
 }
 
-// The child's symbols where the node has them; what has no place there joins the rest.
-Form Forms::in_place(const Expression& node, std::size_t child, const Form& a) const {
-  if (a.special || a.symbols == std::array<double, kMostSymbols>{}) return a;
-  Form out = a;
-  out.symbols = {};
-  const bool mapped = child < node.of_child.size();
-  for (std::size_t i = 0; i < a.symbols.size(); ++i) {
-    const int to = mapped ? node.of_child[child][i] : -1;
-    if (to >= 0) {
-      out.symbols[static_cast<std::size_t>(to)] += a.symbols[i];
-    } else {
-      out.own += std::fabs(a.symbols[i]);
-    }
-  }
-  return out;
-}
-
-// A result that f32 may not hold is a range.
-Form Forms::checked(const Form& a) const {
-  if (a.special) return a;
+// A result that f32 may not hold becomes a range.
+void Forms::check(Form& a) const {
+  if (a.special) return;
   const double most = std::fabs(a.value) + a.error + a.reach();
-  if (most <= kLargest) return a;
+  if (most <= kLargest) return;
   Span range = std::isfinite(most) ? span_of(a) : Span{-kInfinity, kInfinity, false};
   if (!std::isfinite(a.value)) range = {-kInfinity, kInfinity, true};
-  return special(widened(range, 0, 0), a.value, std::isfinite(a.value) ? a.error : kInfinity);
+  a = special(widened(range, 0, 0), a.value, std::isfinite(a.value) ? a.error : kInfinity);
 }
 
 Form Forms::negate(const Expression& node, const Form& a) const {
-  Form out = in_place(node, 0, a);
+  Form out = *InPlace(node, 0, a);
   out.value = -out.value;
   if (a.special) {
     const Span range = minus(span_of(a));
@@ -232,7 +252,8 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
       add_exact(out.value, out.error, sign * of[i].value, of[i].error);
       continue;
     }
-    const Form one = in_place(node, i, of[i]);
+    const InPlace placed(node, i, of[i]);
+    const Form& one = *placed;
     const double reach = one.reach() + one.error;
     if (one.value == 0 && reach == 0) continue;
     ++terms;
@@ -241,6 +262,8 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
     add_exact(out.value, out.error, sign * one.value, one.error);
     magnitude += std::fabs(one.value) + reach;
     out.own += one.own;
+    if (!one.shares) continue;
+    out.shares = true;
     for (std::size_t s = 0; s < out.symbols.size(); ++s) out.symbols[s] += sign * one.symbols[s];
   }
   if (any_special || magnitude * (1 + gamma(terms)) > kLargest)
@@ -255,7 +278,8 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
   } else {
     out.own += (magnitude * gamma(terms - 1) + static_cast<double>(terms - 1) * tiny()) * kSlack;
   }
-  return checked(out);
+  check(out);
+  return out;
 }
 
 // Of three factors and more some may be multiplied first: their product may overflow, or be lost
@@ -294,24 +318,26 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
   double largest = 1;  // that some factors together may be
   for (std::size_t i = 0; i < of.size(); ++i) {
     if (of[i].special) return special_product(of);
-    const Form b = in_place(node, i, of[i]);
-    const Form a = out;
-    const double reach_a = a.reach(), reach_b = b.reach();
+    const InPlace placed(node, i, of[i]);
+    const Form& b = *placed;
+    const double value = out.value, error = out.error;  // of the factors before
+    const double reach_a = out.reach(), reach_b = b.reach();
     const bool one = b.value == 1 && reach_b == 0 && b.error == 0;
     factors += one ? 0 : 1;
     points = points && reach_b == 0 && b.error == 0;
     not_powers += b.value != 0 && !is_power_of_two(b.value) ? 1 : 0;
     largest *= std::max(1.0, std::fabs(b.value) + reach_b + b.error);
-    out.value = a.value * b.value;
-    const bool exact =
-        std::fma(a.value, b.value, -out.value) == 0 && std::fabs(out.value) > 0x1p-900;
-    out.error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+    out.value = value * b.value;
+    const bool exact = std::fma(value, b.value, -out.value) == 0 && std::fabs(out.value) > 0x1p-900;
+    out.error = std::fabs(value) * b.error + std::fabs(b.value) * error + error * b.error;
     if (!exact && out.value != 0)
       out.error = (out.error + std::fabs(out.value) * kDoubleUnit + 0x1p-1074) * kSlack;
-    out.own = std::fabs(a.value) * b.own + std::fabs(b.value) * a.own + reach_a * reach_b +
-              reach_a * b.error + reach_b * a.error;
+    out.own = std::fabs(value) * b.own + std::fabs(b.value) * out.own + reach_a * reach_b +
+              reach_a * b.error + reach_b * error;
+    if (!out.shares && !b.shares) continue;
+    out.shares = true;
     for (std::size_t s = 0; s < out.symbols.size(); ++s)
-      out.symbols[s] = a.value * b.symbols[s] + b.value * a.symbols[s];
+      out.symbols[s] = value * b.symbols[s] + b.value * out.symbols[s];
   }
   if (largest > kLargest && factors > 1) return special_product(of);
   if (factors <= 1) return out;
@@ -325,7 +351,8 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
     const double lost = lost_between ? tiny() * largest : 0;
     out.own += (gamma(factors - 1) * (size + reach) + lost * static_cast<double>(factors)) * kSlack;
   }
-  return checked(out);
+  check(out);
+  return out;
 }
 
 Form Forms::quotient(const Expression& node, const Form& first, const Form& second) const {
@@ -333,7 +360,8 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
   // To nearest: u. Compilers make of quotients by the same divisor one reciprocal, which div.full
   // or div.approx gives, and products with it.
   const double relative = fast ? 1.001 * (kDivFullError + kUnit) : 1.01 * kUnit;
-  const Form a = in_place(node, 0, first), b = in_place(node, 1, second);
+  const InPlace placed_first(node, 0, first), placed_second(node, 1, second);
+  const Form &a = *placed_first, &b = *placed_second;
   const double value = first.value / second.value;
   // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost.
   const double reciprocal_overflows = arithmetic_.flushed ? kSmallest : 0x1.00001p-128;
@@ -369,10 +397,16 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
   if (a.error != 0 || b.error != 0 || (!exact && value != 0))
     out.error = ((a.error + size * b.error) / least + size * kDoubleUnit + 0x1p-1074) * kSlack;
   const double by = std::fabs(b.value);
-  out.own = (a.own + size * b.own) / by + (reach_a + size * reach_b + a.error + size * b.error) *
-                                              (reach_b + b.error) / (by * least);
-  for (std::size_t s = 0; s < out.symbols.size(); ++s)
-    out.symbols[s] = (a.symbols[s] - value * b.symbols[s]) / b.value;
+  const double uncertain = reach_b + b.error;
+  out.own = a.own + size * b.own;
+  if (uncertain > 0)
+    out.own += (reach_a + size * reach_b + a.error + size * b.error) * uncertain / least;
+  out.own /= by;
+  out.shares = a.shares || b.shares;
+  if (out.shares) {
+    for (std::size_t s = 0; s < out.symbols.size(); ++s)
+      out.symbols[s] = (a.symbols[s] - value * b.symbols[s]) / b.value;
+  }
   const bool points = reach_a == 0 && reach_b == 0 && a.error == 0 && b.error == 0;
   // Of two f32 a double rounds to the same f32 as the quotient itself (Figueroa: 53 >= 2 * 24 + 2).
   const bool known = exact || (is_f32(a.value) && is_f32(b.value) && size > kSmallest);
@@ -383,7 +417,8 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
     out.own = out.own * kSlack + relative * (size + reach) * kSlack +
               (size - reach < kSmallest ? tiny() : 0);
   }
-  return checked(out);
+  check(out);
+  return out;
 }
 
 namespace {
@@ -573,7 +608,8 @@ Form Forms::function(const Expression& node, const Form& argument) const {
                    error_of(std::span(&argument, 1), y));
   };
   if (argument.special || !std::isfinite(y)) return by_range();
-  const Form a = in_place(node, 0, argument);
+  const InPlace placed(node, 0, argument);
+  const Form& a = *placed;
   const double reach = a.reach(), all = reach + a.error;
   const bool needs_positive = f == Function::log || f == Function::log2 || f == Function::rsqrt ||
                               (f == Function::sqrt && all > 0);
@@ -602,8 +638,10 @@ Form Forms::function(const Expression& node, const Form& argument) const {
   if (f == Function::abs) {
     const bool sure = std::fabs(x) >= all;
     out.own = sure ? a.own : reach;
+    out.shares = sure && a.shares;
+    if (!out.shares) return out;
     for (std::size_t s = 0; s < out.symbols.size(); ++s)
-      out.symbols[s] = sure ? a.symbols[s] * (x < 0 ? -1 : 1) : 0;
+      out.symbols[s] = a.symbols[s] * (x < 0 ? -1 : 1);
     return out;
   }
   if (reach > 0) {
@@ -619,16 +657,20 @@ Form Forms::function(const Expression& node, const Form& argument) const {
       if (std::isnan(rest)) return by_range();
     }
     out.own = std::fabs(d) * a.own * kSlack + rest * (1 + 0x1p-20) + std::fabs(y) * kLibrary;
-    for (std::size_t s = 0; s < out.symbols.size(); ++s) out.symbols[s] = d * a.symbols[s];
+    out.shares = a.shares;
+    for (std::size_t s = 0; a.shares && s < out.symbols.size(); ++s)
+      out.symbols[s] = d * a.symbols[s];
     if (f != Function::square && out.reach() > most) {  // the ends say more
       out.own = most;
       out.symbols = {};
+      out.shares = false;
     }
   }
   if (reach == 0 && zero_is_exact) return out;  // f(0) of all of these: 0, 1 or -infinity
   if (f == Function::square && all == 0 && out.error == 0) {
     out.own = rounding_of_point(y);
-    return checked(out);
+    check(out);
+    return out;
   }
   if (f == Function::sqrt && exact && all == 0 && is_f32(y) &&
       arithmetic_.functions == Arithmetic::Functions::precise)
@@ -642,7 +684,8 @@ Form Forms::function(const Expression& node, const Form& argument) const {
     out.own += (error.relative * (size + wide) + error.absolute) * kSlack +
                (size - wide < kSmallest ? tiny() : 0);
   }
-  return checked(out);
+  check(out);
+  return out;
 }
 
 Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
@@ -685,7 +728,7 @@ Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
 }
 
 Form Forms::chosen(const Expression& node, std::size_t child, const Form& a) const {
-  return in_place(node, child, a);
+  return *InPlace(node, child, a);
 }
 
 Form Forms::either(const Truth& first, const Form& a, const Form& b) const {
@@ -762,18 +805,14 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
     if (counts.open()) {
       total_ = forms_.either(counts, with, total_);
     } else {
-      total_ = with;
-      total_.own = with.reach();
-      total_.symbols = {};
+      total_ = without_symbols(with);
     }
     ++terms_;
     return;
   }
-  Form one = forms_.in_place(node_, 0, term);
-  if (counts.open()) {
-    const Form zero = forms_.real(0);
-    one = forms_.either(counts, one, zero);
-  }
+  if (counts.open()) return add(forms_.either(counts, term, forms_.real(0)), {true});
+  const InPlace placed(node_, 0, term);
+  const Form& one = *placed;
   ++terms_;
   const Span range = span_of(one);
   spans_.add(range);
@@ -787,6 +826,8 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
   points_ = points_ && point;
   if (points_ && one.value != 0) lattice_ = std::min(lattice_, lowest_bit(one.value));
   total_.own += one.own;
+  if (!one.shares) return;
+  total_.shares = true;
   for (std::size_t s = 0; s < total_.symbols.size(); ++s) total_.symbols[s] += one.symbols[s];
 }
 
@@ -801,7 +842,8 @@ Form Forms::Total::sum() const {
                      (!forms_.arithmetic_.flushed || lattice_ >= -126);
   if (exact) return out;
   out.own = out.own * kSlack + magnitude_ * gamma(additions) * kSlack + lost;
-  return forms_.checked(out);
+  forms_.check(out);
+  return out;
 }
 
 Form Forms::Total::value() const {
@@ -884,7 +926,8 @@ Form Forms::Products::value() const {
   }
   if (!bound.classes.is_only(ResultClass::finite)) return special_sum();
   out.own = (out.own + bound.error) * kSlack;
-  return forms_.checked(out);
+  forms_.check(out);
+  return out;
 }
 
 // The sum of what the products' ranges are, where it need not be finite.

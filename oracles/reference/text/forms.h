@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -48,11 +49,18 @@ struct Form {
   double value = 0, error = 0;  // the exact value is within `error` of `value`
   double own = 0;
   std::array<double, kMostSymbols> symbols{};
+  bool shares = false;  // some symbol is not 0
   // The kernel's value is from [low, high], or NaN where `nan` says so; low > high: nothing but.
   bool special = false, nan = false;
   double low = 0, high = 0;
 
-  double reach() const;  // how far the kernel's value can be from the exact one
+  // How far the kernel's value can be from the exact one.
+  double reach() const {
+    double out = own;
+    if (!shares) return out;
+    for (const double one : symbols) out += std::fabs(one);
+    return out;
+  }
 };
 
 class Forms {
@@ -139,8 +147,7 @@ class Forms {
   double tiny() const;  // what a result below 2^-126 may lose
   double rounding(double least, double most) const;
   double rounding_of_point(double exact) const;
-  Form in_place(const Expression& node, std::size_t child, const Form& a) const;
-  Form checked(const Form& a) const;
+  void check(Form& a) const;
   Form special_sum(const Expression& node, std::span<const Form> of, double value,
                    double error) const;
   Form special_product(std::span<const Form> of) const;

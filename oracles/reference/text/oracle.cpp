@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -17,7 +18,10 @@
 namespace plumbline::text {
 namespace {
 
-constexpr int kRefereeBits = 256;
+// Enough where nothing cancels; where they do not agree with double, many.
+constexpr int kRefereeBits = 128, kMostRefereeBits = 256;
+// Columns of a row that stands for one sample of the referee.
+constexpr std::int64_t kLongRow = 256;
 
 // An integer output has no NaN: it is stored as 0, as cvt does.
 RangedElement stored_in(const Format& f, RangedElement element) {
@@ -28,10 +32,6 @@ RangedElement stored_in(const Format& f, RangedElement element) {
                                                          std::max(element.range.high, 0.0f), false}
                                               : F32Range{0, 0, false};
   return element;
-}
-
-bool agrees_with(double referee, const Certified& exact) {
-  return std::isinf(exact.error) || agrees(referee, exact);
 }
 
 using Candidates = Evaluator<Forms>::Candidates;
@@ -74,7 +74,8 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
     : instance_(std::move(instance)),
       inputs_(std::move(inputs)),
       arithmetic_(arithmetic),
-      outputs_(std::move(outputs)) {
+      outputs_(std::move(outputs)),
+      judge_(instance_, inputs_, Forms(arithmetic_, instance_)) {
   for (const Output& output : outputs_) {
     if (!output.stored) continue;
     given_.resize(instance_.program().steps.size());
@@ -89,13 +90,18 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
     }
     given_[static_cast<std::size_t>(output.step)] = std::move(choices);
   }
+  judge_.give(given_);
 }
 
-double TextOracle::defined(int output, std::int64_t index, int bits) const {
+std::vector<double> TextOracle::defined(int output, std::span<const std::int64_t> elements,
+                                        int bits) const {
   return at_precision(bits, [&]<typename Number>() {
     Evaluator<Definition<Number>> evaluator(instance_, inputs_, Definition<Number>());
     evaluator.give(given_);
-    return static_cast<double>(evaluator.element(of(output).step, index));
+    std::vector<double> values;
+    for (const std::int64_t i : elements)
+      values.push_back(static_cast<double>(evaluator.element(of(output).step, i)));
+    return values;
   });
 }
 
@@ -148,40 +154,72 @@ ElementVerdict TextOracle::element(Evaluator<Forms>& evaluator, int output, std:
                        got);
 }
 
-bool TextOracle::referee_agrees(Evaluator<Forms>& evaluator, int output, std::int64_t index,
-                                int bits) const {
-  const double exact = defined(output, index, bits);
+bool TextOracle::agrees(int output, std::int64_t index, double referee) const {
   if (step_of(output).is_choice())
-    return may_be_chosen(evaluator.candidates(of(output).step, index),
-                         static_cast<std::int64_t>(exact));
-  return agrees_with(exact, ranged(evaluator.element(of(output).step, index)).exact);
+    return may_be_chosen(judge_.candidates(of(output).step, index),
+                         static_cast<std::int64_t>(referee));
+  const Certified exact = ranged(judged(output, index)).exact;
+  return std::isinf(exact.error) || plumbline::agrees(referee, exact);
+}
+
+std::vector<std::int64_t> TextOracle::sampled(int output, const JudgeOptions& options) const {
+  const std::int64_t elements = instance_.step_elements(of(output).step);
+  if (elements == 0) return {};
+  const bool all = options.mpfr_bits > 0;
+  std::vector<std::int64_t> out(
+      static_cast<std::size_t>(all ? elements : std::min(elements, options.referee_samples)));
+  if (all) {
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+  // Elements of a row may all need the whole of it: of long rows several are taken.
+  const std::int64_t width =
+      instance_.rows_are_independent() ? elements / instance_.step_shape(of(output).step)[0] : 1;
+  const std::int64_t from_a_row = std::max<std::int64_t>(1, width / kLongRow);
+  Random random(options.seed);
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(bound)));
+  };
+  std::int64_t taken = 0, row = 0;
+  for (std::int64_t& i : out) {
+    if (taken++ % from_a_row == 0) row = below(elements / width);
+    i = row * width + below(width);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+Form TextOracle::judged(int output, std::int64_t index) const {
+  const int step = of(output).step;
+  const bool kept = instance_.rows_are_independent() &&
+                    instance_.step_elements(step) == instance_.step_shape(step)[0];
+  return kept ? judge_.kept_element(step, index) : judge_.element(step, index);
 }
 
 OutputVerdict TextOracle::judge(int output, const Tensor& got, const JudgeOptions& options) const {
   const Format& f = plumbline::format(of(output).format);
   const std::int64_t elements = instance_.step_elements(of(output).step);
-  Evaluator<Forms> evaluator = forms();
+  const std::vector<std::int64_t> samples = sampled(output, options);
+  const std::vector<double> exact =
+      defined(output, samples, std::max(options.mpfr_bits, kRefereeBits));
+  std::int64_t disagreements = 0;
+  std::size_t next = 0;  // of the samples
   OutputTally tally;
   for (std::int64_t i = 0; i < elements; ++i) {
     if (is_integer(output)) {
-      tally.add_element(f, integer_element(evaluator, output, i, got.bits(i)), true);
-      continue;
+      tally.add_element(f, integer_element(judge_, output, i, got.bits(i)), true);
+    } else {
+      tally_ranged(f, i, stored_in(f, ranged(judged(output, i))), got.bits(i), tally);
     }
-    const RangedElement element = stored_in(f, ranged(evaluator.element(of(output).step, i)));
-    tally_ranged(f, i, element, got.bits(i), tally);
+    for (; next < samples.size() && samples[next] == i; ++next) {
+      if (agrees(output, i, exact[next])) continue;
+      const int bits = std::max(options.mpfr_bits, kMostRefereeBits);
+      disagreements += !agrees(output, i, defined(output, {&i, 1}, bits).front());
+    }
   }
   OutputVerdict verdict = tally.verdict(elements);
-  const bool all = options.mpfr_bits > 0;
-  const int bits = std::max(options.mpfr_bits, kRefereeBits);
-  Random random(options.seed);
-  const std::int64_t samples = all ? elements : std::min(elements, options.referee_samples);
-  for (std::int64_t sample = 0; sample < samples; ++sample) {
-    const std::int64_t i =
-        all ? sample
-            : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(elements)));
-    ++verdict.refereed;
-    verdict.disagreements += !referee_agrees(evaluator, output, i, bits);
-  }
+  verdict.refereed = std::ssize(samples);
+  verdict.disagreements = disagreements;
   return verdict;
 }
 

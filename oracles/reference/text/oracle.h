@@ -57,18 +57,25 @@ class TextOracle final : public CaseOracle {
   ElementVerdict integer_element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
                                  std::uint64_t got) const;
   bool is_repeated(int output, std::int64_t index, std::int64_t choice) const;
-  bool referee_agrees(Evaluator<Forms>& evaluator, int output, std::int64_t index, int bits) const;
+  // An output's element; those of a step that has one for each row stay known, as other outputs are
+  // computed from them.
+  Form judged(int output, std::int64_t index) const;
+
+  // The elements that are computed again with MPFR, in order.
+  std::vector<std::int64_t> sampled(int output, const JudgeOptions& options) const;
+  bool agrees(int output, std::int64_t index, double referee) const;
 
   // The simple faults that would give all of these outputs.
   NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;
 
-  double defined(int output, std::int64_t index, int bits) const;
+  std::vector<double> defined(int output, std::span<const std::int64_t> elements, int bits) const;
 
   Instance instance_;
   Inputs inputs_;
   Arithmetic arithmetic_;
   std::vector<Output> outputs_;
   std::vector<std::vector<std::int64_t>> given_;  // by step: a kernel's choices
+  mutable Evaluator<Forms> judge_;                // of all outputs, one after the other
 };
 
 }  // namespace plumbline::text
