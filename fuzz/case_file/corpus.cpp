@@ -67,8 +67,8 @@ Result<CaseFile> read_case(const std::string& path, const Registry& registry) {
   return parse_case(*text, path, registry);
 }
 
-Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, const Manifest& kernel,
-                                          const Registry& registry) {
+Result<CorpusCases> read_corpus(const std::string& corpus_folder, const Manifest& kernel,
+                                const Registry& registry, bool committed) {
   const fs::path folder = fs::path(corpus_folder) / kernel.name;
   std::error_code error;
   std::vector<std::string> paths;
@@ -82,9 +82,13 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
                  fmt::format("cannot list {}: {}", folder.string(), error.message()), "", ""};
   }
   std::sort(paths.begin(), paths.end());
-  std::vector<CaseFile> files;
+  CorpusCases corpus;
   for (const std::string& path : paths) {
     Result<CaseFile> file = read_case(path, registry);
+    if (!file && !committed) {
+      corpus.unfit.push_back(file.error());
+      continue;
+    }
     if (!file) {
       // Nothing is left out of a gate silently: whoever changed the manifest says what becomes of it.
       Error unfit = file.error();
@@ -99,9 +103,9 @@ Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, cons
           path, fmt::format("move it to {}/{}", corpus_folder, file->test_case.kernel->name)};
     }
     file->test_case.origin = "corpus";
-    files.push_back(std::move(*file));
+    corpus.files.push_back(std::move(*file));
   }
-  return files;
+  return corpus;
 }
 
 Result<SavedCase> save_case(const std::string& corpus_folder, const CaseFile& file) {

@@ -31,9 +31,15 @@ std::string write_case(const CaseFile& file);
 Result<Case> parse_case_line(std::string_view line, const Registry& registry,
                              std::string_view where = {});
 
-// All cases of a kernel in corpus_folder/<kernel>/, by file name.
-Result<std::vector<CaseFile>> read_corpus(const std::string& corpus_folder, const Manifest& kernel,
-                                          const Registry& registry);
+struct CorpusCases {
+  std::vector<CaseFile> files;
+  std::vector<Error> unfit;  // of files that are no case of the kernel as its manifest is now
+};
+
+// All cases of a kernel in corpus_folder/<kernel>/, by file name. A folder that was committed is
+// part of a gate: there the first file that does not fit is an error.
+Result<CorpusCases> read_corpus(const std::string& corpus_folder, const Manifest& kernel,
+                                const Registry& registry, bool committed);
 
 struct SavedCase {
   std::string path;

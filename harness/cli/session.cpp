@@ -141,8 +141,10 @@ Result<RunOptions> run_options(const Arguments& arguments,
     options.corpus_folder = !arguments.corpus.empty()         ? arguments.corpus
                             : fs::is_directory("fuzz/corpus") ? "fuzz/corpus"
                                                               : arguments.out + "/corpus";
+    const bool saved_here = options.corpus_folder == arguments.out + "/corpus";
+    options.corpus_is_committed = !saved_here || !arguments.corpus.empty();
     // What one shard saves there is no part of the plan of the others.
-    options.replays_corpus = !options.shard || options.corpus_folder != arguments.out + "/corpus";
+    options.replays_corpus = !options.shard || !saved_here;
   }
   return options;
 }

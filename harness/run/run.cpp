@@ -14,6 +14,7 @@
 #include "fuzz/case_file/corpus.h"
 #include "fuzz/plan/domain_fit.h"
 #include "harness/explain/probe.h"
+#include "harness/judge/case_runner.h"
 #include "harness/judge/code_coverage.h"
 #include "harness/judge/code_sizes.h"
 #include "harness/judge/figures.h"
@@ -23,6 +24,7 @@
 #include "harness/run/evidence.h"
 #include "harness/run/workers.h"
 #include "oracles/base/hash.h"
+#include "reports/count_text.h"
 #include "reports/record/code_parts.h"
 
 namespace plumbline {
@@ -30,7 +32,7 @@ namespace {
 
 // Step 2 for one kernel: corpus first, then the plan; filtered.
 Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest& kernel,
-                                       const RunOptions& options) {
+                                       const RunOptions& options, KernelRecord& record) {
   std::vector<Case> cases;
   if (!options.only_cases.empty()) {
     for (const Case& one : options.only_cases)
@@ -39,9 +41,22 @@ Result<std::vector<Case>> select_cases(const Registry& registry, const Manifest&
     return cases;
   }
   if (!options.corpus_folder.empty() && options.replays_corpus) {
-    Result<std::vector<CaseFile>> corpus = read_corpus(options.corpus_folder, kernel, registry);
+    Result<CorpusCases> corpus =
+        read_corpus(options.corpus_folder, kernel, registry, options.corpus_is_committed);
     if (!corpus) return corpus.error();
-    for (CaseFile& file : *corpus) {
+    if (!options.corpus_is_committed) {
+      std::erase_if(corpus->files, [&](const CaseFile& file) {
+        const Status accepted = check_domain(file.test_case);
+        if (!accepted) corpus->unfit.push_back(accepted.error());
+        return !accepted;
+      });
+    }
+    if (!corpus->unfit.empty())
+      record.left_out = fmt::format(
+          "{} in {}/{} {} this manifest no longer and did not run; the first: {}",
+          counted(std::ssize(corpus->unfit), "saved case"), options.corpus_folder, kernel.name,
+          corpus->unfit.size() == 1 ? "fits" : "fit", corpus->unfit.front().text());
+    for (CaseFile& file : corpus->files) {
       file.test_case.origin = "corpus";
       cases.push_back(std::move(file.test_case));
     }
@@ -227,7 +242,8 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
         kernel_targets(*kernel, options.on, options.sm, gpu, skipped);
     add_kernel(record, *kernel, targets, skipped);
     if (targets.empty()) continue;
-    const Result<std::vector<Case>> cases = select_cases(registry, *kernel, options);
+    const Result<std::vector<Case>> cases =
+        select_cases(registry, *kernel, options, record.kernels.back());
     if (!cases) return cases.error();
     if (cases->empty() && !options.filter && options.only_cases.empty())
       record.kernels.back().reasons.push_back(domain_refusals(*kernel));

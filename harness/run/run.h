@@ -38,6 +38,8 @@ struct RunOptions {
   RunnerOptions runner;
   std::string corpus_folder;   // replayed first, counterexamples saved here; empty for neither
   bool replays_corpus = true;  // else they are only saved there
+  // Else it is what earlier runs left: what no longer fits a manifest is left out with a line.
+  bool corpus_is_committed = true;
   // A part of the same run that ended early: its cases that passed are taken over.
   const RunRecord* earlier = nullptr;
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts

@@ -242,6 +242,7 @@ class Kernel:
     manifest: str = ""
     population: str = ""
     failing: str = ""
+    left_out: str = ""
     confirmed: int = 0
     sampled: int = 0
     unsampled: int = 0

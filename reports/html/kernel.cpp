@@ -103,6 +103,7 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
     facts += element("p", reason, "class=\"finding\"");
   for (const std::string& reason : kernel.mistrusted_because)
     facts += element("p", "Mistrusted: " + reason, "class=\"finding\"");
+  if (!kernel.left_out.empty()) facts += element("p", kernel.left_out, "class=\"note\"");
   const std::string accuracy = accuracy_note(kernel);
   if (!accuracy.empty())
     facts += element("p", fmt::format("{} ({})", accuracy, kernel.least_accurate_case));

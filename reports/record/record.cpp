@@ -175,6 +175,7 @@ KernelRecord without_cases(const KernelRecord& kernel) {
   k.contracts = kernel.contracts;
   k.arithmetic = kernel.arithmetic;
   k.reasons = kernel.reasons;
+  k.left_out = kernel.left_out;
   k.code_parts = kernel.code_parts;
   for (const KnownRecord& known : kernel.known) k.known.push_back({known.says, known.reason, 0});
   return k;

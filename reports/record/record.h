@@ -215,6 +215,7 @@ struct KernelRecord {
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
   std::vector<std::string> mistrusted_because;  // why passing proves too little
+  std::string left_out;                         // saved cases that its manifest no longer fits
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
                confirmed = 0, disagreements = 0;

@@ -28,6 +28,34 @@ untimed() { sed '/^ "circumstances": {/,$d' "$1"; }
 for jobs in 1 3; do "$program" "${run[@]}" --no-corpus --out jobs$jobs -j $jobs >/dev/null; done
 check "one thread and three give one record" diff <(untimed jobs1/latest/record.json) <(untimed jobs3/latest/record.json)
 
+# Saved cases that a mended manifest no longer fits do not run, with a line; in a corpus that was named they are an error.
+mkdir over && printf 'operation twice(x[n]) -> y[n]\n  y[i] = 2 * x[i]\n' >over/twice.op
+cat >over/twice.cu <<'END'
+extern "C" __global__ void twice(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 2 * x[threadIdx.x]; }
+END
+cat >over/twice.toml <<'END'
+computes = "twice.op"
+summary = "twice"
+source = "twice.cu"
+targets = [80]
+entry = "twice"
+parameters = ["ptr x", "ptr y", "s32 n"]
+[launch]
+grid = [1]
+block = [256]
+[formats]
+x = "bf16"
+y = "f32"
+[[domain]]
+require = "n > 0 && n <= 256"
+reason = "one block"
+END
+twice=(verify --kernel over/twice.toml --profile quick --on emulator --out mended)
+expect 1 "0 passed, 1 failed" "${twice[@]}" -x
+sed -i 's/bf16/f32/' over/twice.toml
+expect 0 "1 saved case in mended/corpus/twice fits this manifest no longer and did not run; the first:" "${twice[@]}"
+expect 2 "tensor x is bf16, this problem needs f32" "${twice[@]}" --corpus mended/corpus
+
 # Runs that end early say so, and can be reported.
 expect 1 "the run stopped at its first failure, after" "${run[@]}" --no-corpus --out first -x
 expect 1 "the run stopped at its first failure, after" "${run[@]}" --no-corpus --out first2 --fail-fast -j 1

@@ -128,6 +128,7 @@ std::vector<std::string> kernel_reasons(const KernelRecord& k) {
   if (std::string failures = failures_line(k); !failures.empty())
     lines.push_back(std::move(failures));
   lines.insert(lines.end(), k.reasons.begin(), k.reasons.end());
+  if (!k.left_out.empty()) lines.push_back(k.left_out);
   lines.insert(lines.end(), k.mistrusted_because.begin(), k.mistrusted_because.end());
   return lines;
 }

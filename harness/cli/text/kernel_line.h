@@ -36,7 +36,7 @@ std::optional<TellingError> telling_error(const RunRecord& record, const std::st
 std::string kernel_figures(const KernelRecord& kernel, const std::optional<TellingError>& error,
                            const KernelColumns& columns);
 
-// Why it did not pass, or only on evidence that is mistrusted.
+// Why it did not pass, or only on evidence that is mistrusted; saved cases that did not run.
 std::vector<std::string> kernel_reasons(const KernelRecord& kernel);
 
 // All that is not in its line: how it was judged, what its code and arithmetic are, how long it

@@ -271,10 +271,10 @@ TEST_F(Corpus, SavesUnderTheKeyAndReadsBackInOrder) {
   EXPECT_EQ(saved->path, folder_ + "/gemm_bf16/" + short_name(one.test_case.key()) + ".case");
   EXPECT_EQ(read(saved->path), write_case(one));
   ASSERT_TRUE(save_case(folder_, two).ok());
-  const auto files = read_corpus(folder_, gemm_kernel(), shipped_registry());
+  const auto files = read_corpus(folder_, gemm_kernel(), shipped_registry(), true);
   ASSERT_TRUE(files.ok()) << files.error().text();
-  ASSERT_EQ(files->size(), 2u);
-  EXPECT_EQ((*files)[0].test_case.origin, "corpus");
+  ASSERT_EQ(files->files.size(), 2u);
+  EXPECT_EQ(files->files[0].test_case.origin, "corpus");
 }
 
 TEST_F(Corpus, TheSameCaseIsNotWrittenTwice) {
@@ -306,17 +306,24 @@ TEST_F(Corpus, LeavesNoHalfFilesBehind) {
 }
 
 TEST_F(Corpus, AMissingFolderIsAnEmptyCorpus) {
-  const auto files = read_corpus(folder_ + "/nowhere", gemm_kernel(), shipped_registry());
+  const auto files = read_corpus(folder_ + "/nowhere", gemm_kernel(), shipped_registry(), true);
   ASSERT_TRUE(files.ok());
-  EXPECT_TRUE(files->empty());
+  EXPECT_TRUE(files->files.empty());
 }
 
 TEST_F(Corpus, ABrokenFileIsNamed) {
   fs::create_directories(folder_ + "/gemm_bf16");
   std::ofstream(folder_ + "/gemm_bf16/bad.case") << "# plumbline case 1\ncase gemm_bf16 m=1\nend\n";
-  const auto files = read_corpus(folder_, gemm_kernel(), shipped_registry());
+  const auto files = read_corpus(folder_, gemm_kernel(), shipped_registry(), true);
   ASSERT_FALSE(files.ok());
   EXPECT_THAT(files.error().where, HasSubstr("bad.case:2:"));
+  // What an earlier run left is no part of a gate.
+  ASSERT_TRUE(save_case(folder_, file_of("m=1 n=2 k=3")).ok());
+  const auto left = read_corpus(folder_, gemm_kernel(), shipped_registry(), false);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(left->files.size(), 1u);
+  ASSERT_EQ(left->unfit.size(), 1u);
+  EXPECT_THAT(left->unfit[0].where, HasSubstr("bad.case:2:"));
 }
 
 TEST_F(Corpus, AFolderThatCannotBeWrittenIsAnErrorWithItsName) {
