@@ -513,6 +513,13 @@ struct FunctionError {
   double relative = 0, absolute = 0;
 };
 
+// Of sin.approx and cos.approx for |x| <= most: PTX ISA, and an H100, whose cos errs by 2^-20.43.
+// Beyond its ranges nothing is known.
+double wave_error(double most) {
+  if (most <= 2 * std::numbers::pi) return 0x1.85p-21;
+  return most <= 100 * std::numbers::pi ? 0x1.3cp-15 : 2;
+}
+
 // Of a function in f32: CUDA C++ Programming Guide, mathematical functions, and PTX ISA.
 // |x| <= most, and `x` is the argument that is nearest to 1.
 FunctionError function_error(Function f, Arithmetic::Functions functions, double x, double most) {
@@ -541,7 +548,7 @@ FunctionError function_error(Function f, Arithmetic::Functions functions, double
       return {2 * kUlp + kUnit, 0};
     case Function::sin:
     case Function::cos:
-      if (fast) return {kUlp, 0x1p-21 * (1 + most)};
+      if (fast) return {kUlp, wave_error(most)};
       return {2 * kUlp + kUnit, 0};
     default:
       return {};
@@ -775,21 +782,28 @@ Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
     return Truth{holds, open ? Truth::Open::to_kernels : Truth::Open::no};
   };
   const Span x = span_of(a), y = span_of(b);
-  if (x.nan || y.nan) return answer(x.numbers() && y.numbers());
-  switch (op) {
-    case Comparison::less:
-    case Comparison::greater_equal:
-      return answer(x.low < y.high && !(x.high < y.low));
-    case Comparison::less_equal:
-    case Comparison::greater:
-      return answer(x.low <= y.high && !(x.high <= y.low));
-    case Comparison::equal:
-    case Comparison::not_equal:
-      break;
-  }
-  const bool same_points = x.low == x.high && y.low == y.high && x.low == y.low;
-  const bool apart = x.high < y.low || y.high < x.low;
-  return answer(!same_points && !apart);
+  if (!x.numbers() || !y.numbers()) return answer(false);
+  const auto of_numbers = [&] {  // whether some of them differ in the answer
+    switch (op) {
+      case Comparison::less:
+      case Comparison::greater_equal:
+        return x.low < y.high && !(x.high < y.low);
+      case Comparison::less_equal:
+      case Comparison::greater:
+        return x.low <= y.high && !(x.high <= y.low);
+      case Comparison::equal:
+      case Comparison::not_equal:
+        break;
+    }
+    const bool same_points = x.low == x.high && y.low == y.high && x.low == y.low;
+    const bool apart = x.high < y.low || y.high < x.low;
+    return !same_points && !apart;
+  };
+  // Where one may be NaN, too: of NaN the answer is always the same.
+  const bool of_nan = op == Comparison::not_equal;
+  const bool nan_differs =
+      (x.nan || y.nan) && Evaluator<Forms>::compared(op, x.low, y.low) != of_nan;
+  return answer(of_numbers() || nan_differs);
 }
 
 Forms::Total::Total(const Forms& forms, const Expression& node)
@@ -801,13 +815,20 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
     const bool maximum = kind_ == Reduction::max;
     if (terms_ == 0) total_ = forms_.input(maximum ? -kInfinity : kInfinity);
     const bool first = terms_ == 0 && !term.special;
-    const Form with = first ? term : forms_.extreme(maximum, total_, term);
+    ++terms_;
+    // A kernel passes over all NaN among the terms, or keeps one as the result.
+    Form number = term;
+    number.nan = false;
+    nan_ |= term.nan;
+    if (term.nan && term.low > term.high) return;
+    const Form with = first ? term : forms_.extreme(maximum, total_, number);
     if (counts.open()) {
       total_ = forms_.either(counts, with, total_);
+    } else if (term.nan) {
+      total_ = forms_.either({true, Truth::Open::to_kernels}, with, total_);
     } else {
       total_ = without_symbols(with);
     }
-    ++terms_;
     return;
   }
   if (counts.open()) return add(forms_.either(counts, term, forms_.real(0)), {true});
@@ -849,7 +870,10 @@ Form Forms::Total::sum() const {
 Form Forms::Total::value() const {
   if (kind_ == Reduction::sum) return terms_ == 0 ? forms_.real(0) : sum();
   if (terms_ == 0) return forms_.input(kind_ == Reduction::max ? -kInfinity : kInfinity);
-  return total_;
+  if (!nan_) return total_;
+  Span range = span_of(total_);
+  range.nan = true;
+  return special(range, total_.value, total_.error);
 }
 
 bool Forms::Products::is_known(const Form& x) {

@@ -109,7 +109,7 @@ class Forms {
     Form total_;
     SpanSum spans_;
     double magnitude_ = 0;
-    bool points_ = true, special_ = false;
+    bool points_ = true, special_ = false, nan_ = false;
     int lattice_ = 1 << 20;  // 2^lattice divides all terms
   };
 

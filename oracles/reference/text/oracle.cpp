@@ -55,14 +55,17 @@ bool may_be_chosen(const Candidates& from, std::int64_t choice) {
   for (const auto& [index, value] : from.of) {
     if (index == choice) continue;
     const F32Range other = ranged(value).range;
-    if (mine.nan || other.nan) {
-      ++possibly;
+    const bool first = index < choice;
+    const bool equal = is_same_number(mine, other) || (!mine.has_numbers() && !other.has_numbers());
+    if (equal) {
+      surely += first;
+      possibly += first;
       continue;
     }
-    const bool equal = is_same_number(mine, other);
-    const bool first = index < choice;
-    surely += equal ? first : other.low > mine.high;
-    possibly += equal ? first : other.high >= mine.low;
+    // NaN comes last.
+    const bool above = other.has_numbers() && mine.has_numbers();
+    surely += !other.nan && (!mine.has_numbers() || other.low > mine.high);
+    possibly += (above && other.high >= mine.low) || (mine.nan && (other.has_numbers() || first));
   }
   return surely <= from.rank && from.rank <= possibly;
 }

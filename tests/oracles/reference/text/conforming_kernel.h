@@ -109,7 +109,10 @@ class Drawn {
         return off(y, 2 * ulp, 0);
       case Function::sin:
       case Function::cos:
-        return fast ? off(y, 0, 0x1p-21) : off(y, 2 * ulp, 0);
+        if (!fast) return off(y, 2 * ulp, 0);
+        if (std::fabs(x) <= 6.28f) return off(y, 0, 0x1.84p-21);
+        if (std::fabs(x) <= 314 || std::isnan(y)) return off(y, 0, 0x1.3bp-15);
+        return off(0, 0, 1);
       default:
         return flushed(static_cast<float>(y));
     }

@@ -147,6 +147,22 @@ TEST(TextForms, QuotientsMayShareAReciprocal) {
   }
 }
 
+// A kernel passes NaN over, or keeps it; no other maximum is due, and what NaN and numbers agree on
+// is no choice.
+TEST(TextForms, AMaximumWithNanIsThatOfTheNumbersOrNan) {
+  const TextProblem problem(
+      "operation scale(x[m, n]) -> y[m]\n"
+      "  most[i] = max[j] abs(x[i, j])\n  y[i] = where(most[i] == 0, 1, most[i] / 4)\n",
+      {1, 4}, [](std::int64_t i, Random&) {
+        constexpr double kValues[] = {-8, 2, std::numeric_limits<double>::quiet_NaN(), 4};
+        return kValues[i];
+      });
+  const auto range = ranged(problem.over(Forms({.functions = Functions::precise}))[0]).range;
+  EXPECT_TRUE(range.nan);
+  EXPECT_NEAR(range.low, 2, 1e-6);
+  EXPECT_NEAR(range.high, 2, 1e-6);
+}
+
 // Division to nearest: a quotient that f32 holds is that one, and another one has half an ulp.
 TEST(TextForms, PreciseQuotientsRoundOnce) {
   const auto range = [](double x) {
