@@ -113,6 +113,9 @@ class Generator {
 
   virtual const ShrinkFields& shrink_fields() const = 0;
 
+  // Integers that are no sizes, and that a kernel may compare with numbers of its code.
+  virtual std::span<const std::string_view> integers() const { return {}; }
+
   // Literal inputs whose values are bounded, once slices were cropped or elements made simpler: made
   // to fit.
   virtual void settle(const Case& /*before*/, std::span<const Removal> /*removals*/,

@@ -57,9 +57,9 @@ SizePlanner::SizePlanner(const Manifest& manifest, const KernelChoices& choices,
       profile_(profile),
       random_(random) {}
 
-Choice SizePlanner::choice_of(Features features, Random& random) const {
+Choice SizePlanner::choice_of(std::string_view shape, Features features, Random& random) const {
   Choice choice;
-  choice.shape = index_of(generator_.shape_classes(), "tiny");
+  choice.shape = index_of(generator_.shape_classes(), shape);
   if (std::ranges::find(choices_.shapes, choice.shape) == choices_.shapes.end())
     choice.shape = choices_.shapes.front();
   choice.layout = choices_.layouts.front();
@@ -77,13 +77,14 @@ std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t si
   const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
   if (known->fixed || size > known->maximum) return std::nullopt;
   Random random = random_.fork(drawn_++);
-  const Choice choice = choice_of(features, random);
+  const bool is_size = std::ranges::count(generator_.shrink_fields().sizes, field) > 0;
+  const Choice choice = choice_of(is_size ? "tiny" : "vector_tail", features, random);
   // Where what a class draws for the other sizes costs too much, they are 1.
   for (const bool others_are_one : {false, true}) {
     const auto stretched = [&](Problem& problem) {
       const Problem before = problem;
       for (const std::string_view other : generator_.shrink_fields().sizes) {
-        if (others_are_one)
+        if (others_are_one && is_size)
           problem.set_integer(other, std::min<std::int64_t>(1, problem.integer(other)));
       }
       problem.set_integer(field, size);
@@ -119,22 +120,24 @@ std::vector<Case> SizePlanner::long_sizes() {
 
 std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbers,
                                              std::span<const Case> planned) {
-  const auto fields = generator_.shrink_fields().sizes;
-  std::set<std::pair<std::string_view, std::int64_t>> known;
-  for (const Case& one : planned) {
-    for (const std::string_view field : fields) known.emplace(field, one.problem.integer(field));
-  }
   std::vector<Case> cases;
-  for (const std::int64_t number : numbers) {
-    for (const std::string_view field : fields) {
-      for (const std::int64_t size : {number, number + 1}) {
-        if (cases.size() == limits_of(profile_).cases_of_code) return cases;
-        if (known.contains({field, size})) continue;
-        std::optional<Case> built = case_of(field, size, Features::none);
-        if (!built) continue;
-        const std::int64_t fitted = built->problem.integer(field);
-        if (fitted < size || fitted > size + kMostRounding) continue;
-        if (known.emplace(field, fitted).second) cases.push_back(*std::move(built));
+  // Sizes and other integers have each their own share of the cases.
+  for (const auto& fields : {std::span(generator_.shrink_fields().sizes), generator_.integers()}) {
+    std::set<std::pair<std::string_view, std::int64_t>> known;
+    for (const Case& one : planned) {
+      for (const std::string_view field : fields) known.emplace(field, one.problem.integer(field));
+    }
+    const std::size_t most = cases.size() + limits_of(profile_).cases_of_code;
+    for (const std::int64_t number : numbers) {
+      for (const std::string_view field : fields) {
+        for (const std::int64_t size : {number, number + 1}) {
+          if (cases.size() == most || known.contains({field, size})) continue;
+          std::optional<Case> built = case_of(field, size, Features::none);
+          if (!built) continue;
+          const std::int64_t fitted = built->problem.integer(field);
+          if (fitted < size || fitted > size + kMostRounding) continue;
+          if (known.emplace(field, fitted).second) cases.push_back(*std::move(built));
+        }
       }
     }
   }

@@ -23,16 +23,17 @@ class SizePlanner {
   // features and layouts, too.
   std::vector<Case> long_sizes();
 
-  // Sizes that are one of these numbers, or one more, and that none of the cases has; the first
-  // numbers first, as many as the profile has time for.
+  // Sizes and other integers that are one of these numbers, or one more, and that none of the cases
+  // has; the first numbers first, as many as the profile has time for.
   std::vector<Case> sizes_of_code(std::span<const std::int64_t> numbers,
                                   std::span<const Case> planned);
 
  private:
   enum class Features : std::uint8_t { none, drawn };
 
-  Choice choice_of(Features features, Random& random) const;
-  // The smallest problem there is with this size, or the next larger one that the domain takes.
+  Choice choice_of(std::string_view shape, Features features, Random& random) const;
+  // The smallest problem there is with this size, or the next larger one that the domain takes. Of
+  // a number that is no size: one whose rows are longer than most such numbers.
   std::optional<Case> case_of(std::string_view field, std::int64_t size, Features features);
 
   const Manifest& manifest_;

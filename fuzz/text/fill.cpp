@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/shared_fill.h"
@@ -22,6 +23,20 @@ constexpr std::int64_t kPiece = 16;  // elements of a vector that are filled as 
 
 Random stream(const Random& random, std::uint64_t kind, std::int64_t index) {
   return random.fork(kind).fork(static_cast<std::uint64_t>(index));
+}
+
+// What a value class makes of a range: sums of one sign, as large as they get, rows of one number.
+std::optional<double> draw_of_class(std::string_view value_class, const Values& values, double last,
+                                    Random& of_row, Random& random) {
+  if (last < values.low) return std::nullopt;
+  if (value_class == "positive" && last > 0) {
+    const double low = std::max(values.low, 0.0);
+    return low + random.unit() * (last - low);
+  }
+  if (value_class == "ones") return std::clamp(1.0, values.low, last);
+  if (value_class == "large") return of_row.below(2) == 0 ? values.low : last;
+  if (value_class == "equal_rows") return values.low + of_row.unit() * (last - values.low);
+  return std::nullopt;
 }
 
 // An integer of a range, or another value of the text's; often one of the ends, where indices leave
@@ -167,10 +182,15 @@ class Filler {
     const bool integer = text::is_integer_type(operation_.text().find(name)->type);
     const Values values = values_of(operation_, tensor, name, test_case_.problem);
     const std::int64_t count = tensor.layout.count();
+    const std::int64_t width = std::max<std::int64_t>(1, tensor.layout.shape.back());
     for (std::int64_t i = 0; i < count; ++i) {
-      Random random = stream(own, 3, i);
-      const double value = integer ? draw_integer(values, random) : draw_real(values, random);
-      tensor.set_bits(i, code_between(f, value, values));
+      Random random = stream(own, 3, i), of_row = stream(own, 1, i / width);
+      std::optional<double> value =
+          draw_of_class(test_case_.recipe.value_class, values,
+                        integer ? values.high - 1 : values.high, of_row, random);
+      if (value && integer) value = std::round(*value);
+      if (!value) value = integer ? draw_integer(values, random) : draw_real(values, random);
+      tensor.set_bits(i, code_between(f, *value, values));
     }
   }
 

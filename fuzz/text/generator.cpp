@@ -125,8 +125,8 @@ Feature feature_of(const Field& field) {
   std::vector<double> numbers;
   Spread spread{.field = field.name, .least = size / 256, .most = size * 8, .either_sign = true};
   if (field.kind == FieldKind::integer) {
-    numbers = {usual, 0, 1, 2, 4};
-    spread = {.field = field.name, .least = 1, .most = std::max(64.0, 4 * size), .whole = true};
+    numbers = {usual, 0, 1, 2, 4, -1};
+    spread = {.field = field.name, .least = 1, .most = std::max(0x1p17, 4 * size), .whole = true};
   } else if (keeps_from_zero(usual)) {
     numbers = {usual, 0.25, 0, 1e-12};
     spread = {.field = field.name, .least = 0x1p-40, .most = 1};
@@ -160,6 +160,7 @@ class TextGenerator final : public Generator {
       for (const double number : {default_of(field), 0.0, 1.0, 2.0})
         simple_.push_back(fragment_of(field, number));
       feature_fields_.push_back(field.name);
+      if (field.kind == FieldKind::integer) integers_.push_back(field.name);
     }
     feature_fields_.push_back("out");
     simple_values_ = {simple_.begin(), simple_.end()};
@@ -176,12 +177,25 @@ class TextGenerator final : public Generator {
 
   std::span<const std::string_view> value_classes() const override { return values_; }
 
-  // Numbers that the kernel refuses whatever the sizes are left out.
+  // Found once for a manifest: every draw asks for them.
   std::vector<Feature> features(const Manifest& manifest) const override {
+    std::string key = manifest.path;
+    for (const Field& field : manifest.schema()) key += field.fixed ? '=' : '*';
+    for (const DomainRule& rule : manifest.domain) key += "\n" + std::string(rule.condition.text());
+    const std::lock_guard lock(mutex_);
+    const auto found = features_.find(key);
+    if (found != features_.end()) return found->second;
+    return features_[key] = found_features(manifest);
+  }
+
+  // Numbers that the kernel refuses whatever the sizes are left out.
+  std::vector<Feature> found_features(const Manifest& manifest) const {
     std::vector<Feature> numbers;
     for (const Field& field : manifest.schema()) {
       if (!operation_.text().find(field.name) || !is_free(manifest.schema(), field.name)) continue;
       Feature feature = feature_of(field);
+      if (feature.spread->whole)
+        feature.spread->either_sign = is_taken(feature, fmt::format("{}=-3", field.name), manifest);
       std::erase_if(feature.fragments, [&](const std::string& fragment) {
         return fragment != feature.fragments.front() && !is_taken(feature, fragment, manifest);
       });
@@ -250,6 +264,8 @@ class TextGenerator final : public Generator {
   }
 
   const ShrinkFields& shrink_fields() const override { return shrink_; }
+
+  std::span<const std::string_view> integers() const override { return integers_; }
 
   void settle(const Case&, std::span<const Removal>, Case& after) const override {
     settle_text_values(operation_, after);
@@ -340,12 +356,38 @@ class TextGenerator final : public Generator {
         problem->set_integer(kept = chosen.name, 0);
       }
       lighten(*problem, kept, most_work(profile));
-      if (takes(manifest, *problem)) break;
+      if (takes(manifest, *problem) || fit_scalars(manifest, *problem)) break;
     }
     return problem;
   }
 
-  // Whether small sizes, or powers of two, go with a fragment of a feature: with each of a few
+  // Makes a size a multiple of a scalar, as where rows fall into groups, or halves the scalar until
+  // the kernel takes the problem. Else leaves it as it was.
+  bool fit_scalars(const Manifest& manifest, Problem& problem) const {
+    for (const Field& field : manifest.schema()) {
+      if (field.kind != FieldKind::integer || !operation_.text().find(field.name)) continue;
+      if (!is_free(manifest.schema(), field.name)) continue;
+      for (std::int64_t number = problem.integer(field.name); number > 1; number /= 2) {
+        Problem other = problem;
+        other.set_integer(field.name, number);
+        if (takes(manifest, other)) {
+          problem = std::move(other);
+          return true;
+        }
+        for (const std::string& size : operation_.sizes()) {
+          Problem rounded = other;
+          rounded.set_integer(size, round_up(rounded.integer(size), number));
+          if (operation_.work(rounded) > most_work(Profile::quick) || !takes(manifest, rounded))
+            continue;
+          problem = std::move(rounded);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // Whether small sizes, or powers of two, go with a fragment of a feature: with one of a few
   // numbers, if it is drawn.
   bool is_taken(const Feature& feature, const std::string& fragment,
                 const Manifest& manifest) const {
@@ -358,15 +400,18 @@ class TextGenerator final : public Generator {
       return problem && takes(manifest, *problem);
     };
     for (std::uint64_t i = fragment.ends_with('*') ? 8 : 1; i > 0; --i) {
-      if (!goes_with("tiny", Random(i)) && !goes_with("power", Random(i))) return false;
+      if (goes_with("tiny", Random(i)) || goes_with("power", Random(i))) return true;
     }
-    return true;
+    return false;
   }
 
   const TextOperation& operation_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::vector<Feature>> features_;  // of manifests
   std::vector<ClassInfo> shapes_, layouts_;
   std::vector<std::string> simple_;  // what views point to
-  std::vector<std::string_view> size_fields_, pad_fields_, feature_fields_, simple_values_, values_;
+  std::vector<std::string_view> size_fields_, pad_fields_, feature_fields_, integers_,
+      simple_values_, values_;
   ShrinkFields shrink_;
 };
 

@@ -36,7 +36,8 @@ Result<std::array<std::int64_t, 3>> dimensions(const Case& test_case, const char
 }
 
 // Of a case for which nothing was launched: an Error where outputs have elements that nothing has
-// written, at the grid that is 0, or else the `when`. What is written over an input keeps its values.
+// written, at the grid that is 0, or else the `when`. What is written over an input keeps its
+// values.
 Status check_outputs_are_empty(const Case& test_case, const CaseTensors& tensors) {
   const auto output = std::ranges::find_if(tensors.specs, [](const TensorSpec& spec) {
     return spec.role == TensorRole::output && spec.in_place_of.empty() && spec.layout.count() > 0;
