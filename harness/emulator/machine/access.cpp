@@ -206,7 +206,8 @@ void report_unwritten_global(Warp& warp, const Inst& inst, int lane, std::uint64
   const std::uint32_t used = used_bytes(inst);
   bool matters = false;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(bytes); ++i) {
-    matters = matters || ((used >> i & 1) != 0 && from.written[offset + i] == 0);
+    const bool is_used = i >= 32 || (used >> i & 1) != 0;  // bulk reads are longer, and whole
+    matters = matters || (is_used && from.written[offset + i] == 0);
   }
   if (!matters) return;
   Finding* const finding = warp.report(FindingKind::read_of_unwritten, inst, lane, [&] {
