@@ -42,7 +42,7 @@ std::vector<std::string> github_annotations(const RunRecord& record, const std::
   for (const Counterexample& c : record.counterexamples) {
     if (!c.findings.empty()) continue;
     std::string message = c.headline;
-    if (!c.faults.empty()) message += "\nwould explain it: " + c.faults.front();
+    if (!c.faults.empty()) message += "\n" + fits_sentence(c);
     if (const std::string subject = replay_subject(c); !subject.empty())
       message += "\nplumbline replay " + subject;
     const auto [file, line] = code_line(c.store, root);

@@ -116,6 +116,16 @@ std::vector<std::string> card_commands(const Counterexample& c) {
   return lines;
 }
 
+std::string fits_sentence(const Counterexample& counterexample) {
+  constexpr std::size_t kListed = 3;
+  const std::vector<std::string>& faults = counterexample.faults;
+  if (faults.size() == 1) return fmt::format("Would explain it exactly: {}.", faults.front());
+  const std::vector<std::string> listed(
+      faults.begin(), faults.begin() + std::min(std::ssize(faults), std::ptrdiff_t{kListed}));
+  return fmt::format("Each of {} simple faults would explain it: {}{}.", faults.size(),
+                     fmt::join(listed, "; "), faults.size() > kListed ? "; and others" : "");
+}
+
 bool tells_a_fit(const std::string& sentence) {
   return sentence.starts_with("fits: ") || sentence.starts_with("fits bit for bit: ") ||
          sentence.starts_with("fits the whole row: ") || sentence.ends_with(" more fit as well") ||

@@ -17,6 +17,13 @@ std::vector<std::string> card_lines(const Counterexample& counterexample);
 // The case, and what to type to replay and explain it: lines to be copied, so never to be broken.
 std::vector<std::string> card_commands(const Counterexample& counterexample);
 
+// The simple faults that fit: one of them, or all that there are, so that none is taken for the
+// cause before the others are ruled out.
+std::string fits_sentence(const Counterexample& counterexample);
+
+// An error in ulp beyond which values of one sign must have cancelled.
+inline constexpr double kMostTellingUlp = 1000;
+
 // Whether a sentence of Counterexample::explanation names simple faults that fit, or counts them.
 bool tells_a_fit(const std::string& sentence);
 

@@ -95,7 +95,7 @@ double largest_telling_bound(const Format& f) {
   return f.storage_bits <= 16 ? 1 : std::ldexp(1.0, f.mantissa_bits - kTellingBits);
 }
 
-void mistrust_open_bounds(Examined& examined) {
+void mistrust_open_bounds(const Operation& operation, Examined& examined) {
   CaseRecord& record = examined.record;
   for (const OutputRecord& output : record.outputs) {
     const OutputVerdict& v = output.verdict;
@@ -103,10 +103,14 @@ void mistrust_open_bounds(Examined& examined) {
     if (record.verdict != Verdict::pass || !id || v.bounded == 0 || v.modeled > 0) continue;
     if (v.median_bound_ulp <= largest_telling_bound(format(*id))) continue;
     record.verdict = record.claims[Claim::bound] = Verdict::mistrusted;
+    const bool is_text = as_text(operation) != nullptr;
     record.reason = fmt::format(
         "the contract is too open to tell: for half of the outputs of {} it admits values {} from "
-        "exact or further; name the kernel's schedule in its contract",
-        output.name, ulp_text(v.median_bound_ulp));
+        "exact or further; {}",
+        output.name, ulp_text(v.median_bound_ulp),
+        is_text ? "say more of the kernel's sums in its contract (`lanes`), or judge them with the "
+                  "built-in operation, whose contract has schedules"
+                : "name the kernel's schedule in its contract");
   }
 }
 
@@ -230,7 +234,7 @@ Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options)
   examined->record.device = dump.target.name();
   ExaminedDump out{std::move(examined), ""};
   out.arithmetic = name_orders(*out.examined, options.threads);
-  mistrust_open_bounds(*out.examined);
+  mistrust_open_bounds(operation, *out.examined);
   return out;
 }
 

@@ -41,9 +41,7 @@ Html lead(const RunRecord& record) {
         words += element("p", failures);
       if (!card->findings.empty()) words += element("p", card->findings.front().text);
       if (!card->excerpts.empty()) words += source_lines(card->excerpts.front());
-      if (!card->faults.empty())
-        words += element("p", Html{fmt::format("Would explain it exactly: <strong>{}</strong>.",
-                                               escaped(card->faults.front()).text)});
+      if (!card->faults.empty()) words += element("p", fits_sentence(*card));
       if (const std::string subject = replay_subject(*card); !subject.empty()) {
         words += element("pre", "plumbline replay " + subject, "class=\"replay\" tabindex=\"0\"");
       }
@@ -68,13 +66,17 @@ Html lead(const RunRecord& record) {
 
 namespace {
 
-// The error that 99 % of a kernel's outputs keep within on normal data, of each output format.
+// The error that 99 % of a kernel's outputs keep within where values have one sign, of each output
+// format. Of an operation that subtracts, such values cancel all the same: so much is an error only
+// if terms are known to hardly cancel.
 std::map<std::string, double> typical_errors(const RunRecord& record, const KernelRecord& kernel) {
   std::map<std::string, double> errors;
-  for (const ErrorProfile& profile : error_profiles(record, kernel.name, "normal")) {
+  for (const ErrorProfile& profile : error_profiles(record, kernel.name, "positive")) {
     double& error = errors[profile.format];
     error = std::max(error, profile.quantile(0.99));
   }
+  if (kernel.worst_relative == 0)
+    std::erase_if(errors, [](const auto& one) { return one.second > kMostTellingUlp; });
   return errors;
 }
 
@@ -85,7 +87,10 @@ Cell error_cell(const RunRecord& record, const KernelRecord& kernel) {
     out = cell(kernel.verdict == Verdict::skip ? "did not run" : "not compared");
     out.tone = Tone::off;
   } else if (kernel.worst_share > 1) {
-    out = number_cell(kernel.worst_share, bound_text(kernel.worst_share) + " its bound");
+    out =
+        number_cell(kernel.worst_share, std::isinf(kernel.worst_share)
+                                            ? "an error where none is allowed"
+                                            : share_text(kernel.worst_share) + " what is allowed");
     out.tone = Tone::fail;
   } else if (kernel.worst_ulp == 0) {
     out = number_cell(0, "exact");
@@ -97,6 +102,7 @@ Cell error_cell(const RunRecord& record, const KernelRecord& kernel) {
       words += fmt::format("{}{} {}", words.empty() ? "" : ", ", format, ulp_number(error));
       largest = std::isnan(largest) ? error : std::max(largest, error);
     }
+    if (words.empty()) words = share_text(kernel.worst_share) + " of what is allowed";
     out = number_cell(largest, words);
   }
   return out;
@@ -138,7 +144,7 @@ std::string overview_finding(const RunRecord& record) {
   if (tried == 0) return text;
   const std::string_view half = "half an ulp";
   const bool all = rounded == tried || rounded == 0;
-  text += fmt::format("On normally distributed data 99 % of the outputs{} are within {} of exact",
+  text += fmt::format("Where values have one sign, 99 % of the outputs{} are within {} of exact",
                       tried == 1 ? ""
                       : all      ? " of every kernel"
                                  : fmt::format(" of {} of {} kernels", rounded, tried),

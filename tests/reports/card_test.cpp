@@ -61,5 +61,15 @@ TEST(Card, AFailingKernelIsNotSaidToKeepItsContract) {
   EXPECT_EQ(accuracy_note(kernel), "");
 }
 
+TEST(Card, OneFaultIsTheCauseAndSeveralAreNot) {
+  Counterexample c;
+  c.faults = {"the bias was not applied"};
+  EXPECT_EQ(fits_sentence(c), "Would explain it exactly: the bias was not applied.");
+  c.faults = {"a", "b"};
+  EXPECT_EQ(fits_sentence(c), "Each of 2 simple faults would explain it: a; b.");
+  c.faults = {"a", "b", "c", "d"};
+  EXPECT_EQ(fits_sentence(c), "Each of 4 simple faults would explain it: a; b; c; and others.");
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -96,11 +96,10 @@ std::optional<TellingError> telling_error(const RunRecord& record, const std::st
   }
   // Of an operation that subtracts, values of one sign cancel all the same: so much is an error only
   // if terms are known to hardly cancel.
-  constexpr double kMostUlp = 1000;
   const bool known = std::ranges::any_of(record.kernels, [&](const KernelRecord& k) {
     return k.name == kernel && k.worst_relative > 0;
   });
-  if (telling && telling->ulp > kMostUlp && !known) telling.reset();
+  if (telling && telling->ulp > kMostTellingUlp && !known) telling.reset();
   return telling;
 }
 

@@ -316,7 +316,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   EXPECT_EQ(count(page, "color-scheme: dark) {"), 1u);  // {{style}} was not filled in again
 }
 
-// What the overview says of kernels that pass with normal values. Those named "fine..." round once.
+// What the overview says of kernels that pass with values of one sign. Those named "fine..." round once.
 std::string closeness_of(const std::vector<std::string>& kernels) {
   RunRecord r = sample_record();
   r.kernels.clear();
@@ -325,7 +325,7 @@ std::string closeness_of(const std::vector<std::string>& kernels) {
   for (const std::string& name : kernels) {
     r.kernels.emplace_back().name = name;
     CaseRecord c =
-        sample_case(name + " m=8 n=8 k=8 value=normal seed=0x1", Verdict::pass, "normal");
+        sample_case(name + " m=8 n=8 k=8 value=positive seed=0x1", Verdict::pass, "positive");
     c.kernel = name;
     if (!name.starts_with("fine")) {  // up to 2 ulp
       OutputVerdict& v = c.outputs[0].verdict;
@@ -344,7 +344,7 @@ std::string closeness_of(const std::vector<std::string>& kernels) {
 }
 
 TEST(Html, SaysHowCloseOutputsAre) {
-  const std::string begin = "On normally distributed data 99 % of the outputs";
+  const std::string begin = "Where values have one sign, 99 % of the outputs";
   EXPECT_EQ(closeness_of({"coarse"}), begin + " are within 2 ulp (bf16) of exact.");
   EXPECT_EQ(closeness_of({"fine"}), begin + " are within half an ulp of exact.");
   EXPECT_EQ(closeness_of({"fine", "fine_too"}),
