@@ -15,6 +15,7 @@ import os
 import pathlib
 import types
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -247,10 +248,10 @@ class Kernel:
     sampled: int = 0
     unsampled: int = 0
     code: dict[str, Code] = dataclasses.field(default_factory=dict)
-    code_parts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    code_parts: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
     known: tuple[Known, ...] = ()
-    cases: tuple[Case, ...] = ()
-    counterexamples: tuple[Counterexample, ...] = ()
+    cases: tuple[Case, ...] = dataclasses.field(default=(), repr=False)
+    counterexamples: tuple[Counterexample, ...] = dataclasses.field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ class Circumstances:
     cases: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """One record.json."""
 
@@ -295,20 +296,29 @@ class Record:
     cases: tuple[Case, ...]
     circumstances: Circumstances
     # The file as it is, with what has no class here: shards, error maps, planted faults.
-    raw: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    raw: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Record of plumbline {self.verb}: {_verdicts(self.kernels)}; {len(self.cases)} cases>"
+        )
+
+
+def _verdicts(kernels: Iterable[Kernel]) -> str:
+    return ", ".join(f"{kernel.name} {kernel.verdict}" for kernel in kernels) or "no kernel"
 
 
 # Worst first: the verdict of several is the first that is among them.
 _VERDICTS = ("error", "fail", "mistrusted", "skip", "pass")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What came of a call: a record for each run of the program, and how the worst of them ended."""
 
     records: tuple[Record, ...]
     exit_code: int
-    output: str = dataclasses.field(default="", repr=False)  # what the program printed
+    output: str = ""  # what the program printed
     folders: tuple[pathlib.Path, ...] = ()  # with report.html, one for each record
 
     @property
@@ -339,6 +349,12 @@ class Report:
         if self.exit_code:
             raise error_of(self.exit_code, str(self), self)
         return self
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report: {_verdicts(self.kernels.values())}; {len(self.cases)} cases, "
+            f"exit code {self.exit_code}>"
+        )
 
     def __str__(self) -> str:
         return self.output.strip() or f"{len(self.cases)} cases, exit code {self.exit_code}"

@@ -36,6 +36,8 @@ def test_one_chip():
     kernel = report.kernels["softmax_bf16"]
     assert report.passed and report.check() is report
     assert kernel.verdict == "pass" and len(kernel.cases) == kernel.case_count == kernel.passed > 3
+    assert repr(report) == f"<Report: {kernel.name} pass; {kernel.case_count} cases, exit code 0>"
+    assert len(repr(kernel)) + len(repr(report.records)) < 5000  # what an interactive prompt shows
     assert [case.position for case in kernel.cases] == sorted(case.position for case in kernel.cases)
     assert all(case.outputs[0].name == "y" and case.device == "emulator sm_90" for case in kernel.cases)
     first, counts = counts_of(kernel.cases[0].outputs[0].magnitudes)
