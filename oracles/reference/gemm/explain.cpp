@@ -252,15 +252,16 @@ std::string schedule_fault(const PreparedGemm& gemm, const SumSchedule& schedule
 
 // An output within its bound that is not what the contract's arithmetic gives: how it was added up
 // instead.
-void tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
+// False: other orders than the promised one were tried, and none gives these bits.
+bool tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
                    Explanation& explanation) {
-  if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return;
+  if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return true;
   const std::optional<SumSchedule> promised = fixed_schedule(gemm.contract);
-  if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return;
+  if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return true;
   constexpr std::size_t kMost = 8;
   const std::vector<SumSchedule> fitting =
       fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
-  if (fitting.empty()) return;
+  if (fitting.empty()) return false;
   for (const SumSchedule& schedule : fitting)
     explanation.faults.push_back(schedule_fault(gemm, schedule));
   explanation.lines.push_back("fits bit for bit: " + schedule_fault(gemm, fitting.front()));
@@ -269,6 +270,7 @@ void tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& 
     explanation.lines.push_back(
         fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
   }
+  return true;
 }
 
 }  // namespace
@@ -282,8 +284,7 @@ Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Te
   tell_share(gemm, at, verdict, explanation.lines);
   tell_steps(gemm, at, explanation);
   if (verdict.pass) {
-    tell_schedule(gemm, at, got, explanation);
-    if (explanation.faults.empty())
+    if (!tell_schedule(gemm, at, got, explanation))
       explanation.lines.push_back("no order of additions known here gives these bits");
     return explanation;
   }
