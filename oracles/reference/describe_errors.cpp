@@ -21,9 +21,9 @@ std::string code_text(const Format& f, std::uint64_t code) {
 
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict) {
-  return fmt::format("{}: got {}, expected {}; the exact result is {}", place,
-                     code_text(f, verdict.got), code_text(f, verdict.expected),
-                     number_text(verdict.exact));
+  return fmt::format("{}: got {}; the exact result is {}, which rounds to {}", place,
+                     code_text(f, verdict.got), number_text(verdict.exact),
+                     code_text(f, verdict.expected));
 }
 
 std::string describe_range(const Format& f, const ElementVerdict& verdict) {

@@ -16,7 +16,7 @@ std::string number_text(double x, int digits = 0);
 // "0.5 (0x3f00)".
 std::string code_text(const Format& f, std::uint64_t code);
 
-// "d[3,7]: got ..., expected ...; the exact result is ..."
+// "d[3,7]: got ...; the exact result is ..., which rounds to ..."
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict);
 

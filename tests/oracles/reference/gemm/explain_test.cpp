@@ -75,7 +75,7 @@ TEST(GemmExplain, SaysWhatIsWrongInValuesAndBits) {
   gemm.d.set_bits(0, 0x4041);
   const Explanation explanation = explained(gemm);
   EXPECT_EQ(explanation.lines.at(0),
-            "d[0,0]: got 3.015625 (0x4041), expected 3 (0x4040); the exact result is 3");
+            "d[0,0]: got 3.015625 (0x4041); the exact result is 3, which rounds to 3 (0x4040)");
   EXPECT_EQ(explanation.lines.at(1),
             "error +1 ulp of bf16; an admissible output is at most 0 ulp away");
   EXPECT_EQ(
