@@ -123,6 +123,49 @@ std::vector<std::string> reals_of(const Operation& operation) {
   return names;
 }
 
+// What sources often call tensors and sizes: the first that the operation has is meant.
+constexpr std::pair<std::string_view, std::array<std::string_view, 4>> kUsualNames[] = {
+    {"out output dst result", {"y", "d", "o", "q"}},
+    {"in inp input src", {"x", "a"}},
+    {"weight weights w", {"gamma", "b"}},
+    {"bias b", {"bias", "beta"}},
+    {"c", {"d"}},
+    {"query", {"q"}},
+    {"key", {"k"}},
+    {"value", {"v"}},
+    {"hidden hidden_size cols n_cols num_cols columns dim width", {"n"}},
+    {"rows n_rows num_rows tokens num_tokens height", {"m"}},
+};
+
+// The operation's names for those of the source; a name that tells nothing stays.
+std::vector<std::string> understood(std::vector<std::string> said, const Operation& operation,
+                                    const std::vector<bool>& is_address) {
+  const std::vector<std::string> integers = integers_of(operation);
+  std::vector<std::string> tensors;
+  for (const TensorName& tensor : operation.tensor_names()) tensors.emplace_back(tensor.name);
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::count(names, name) > 0;
+  };
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    std::string& name = said[i];
+    const std::vector<std::string>& known = is_address[i] ? tensors : integers;
+    if (has(known, name)) continue;
+    std::string plain = lower(name);
+    for (const std::string_view end : {"_ptr", "_gmem"})
+      if (plain.ends_with(end)) plain.resize(plain.size() - end.size());
+    std::vector<std::string_view> meant = {plain};
+    for (const auto& [usual, names] : kUsualNames) {
+      if (fmt::format(" {} ", usual).find(fmt::format(" {} ", plain)) == std::string::npos)
+        continue;
+      meant.insert(meant.end(), names.begin(), names.end());
+    }
+    const auto found = std::ranges::find_if(
+        meant, [&](std::string_view one) { return has(known, one) && !has(said, one); });
+    if (found != meant.end()) name = std::string(*found);
+  }
+  return said;
+}
+
 bool is_float(const ParameterSurvey& parameter) { return parameter.type.starts_with('f'); }
 
 // PTX of older compilers does not mark addresses: then the leading words of 64 bits are taken for
@@ -249,8 +292,9 @@ std::string struct_tables(const EntrySurvey& entry, std::span<const std::string>
 std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
                             const std::vector<std::string>& source_names) {
   const bool named = source_names.size() == entry.parameters.size();
-  const std::span<const std::string> said = named ? source_names : std::span<const std::string>();
   const std::vector<bool> is_address = addresses(entry);
+  const std::vector<std::string> said =
+      named ? understood(source_names, operation, is_address) : std::vector<std::string>();
   std::vector<std::string> all;
   for (const std::string_view tensor :
        tensors_of(operation, static_cast<std::size_t>(std::ranges::count(is_address, true))))
@@ -265,19 +309,19 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
   std::vector<Line> lines;
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const ParameterSurvey& parameter = entry.parameters[i];
-    const std::string name = named ? said[i] : "";
+    const std::string name = named ? source_names[i] : "", meant = named ? said[i] : "";
     const std::string known = fmt::format("{}: {} bytes{}", i + 1, parameter.bytes,
                                           named ? fmt::format(", {} in the source", name) : "");
     const std::string bits = fmt::format("{}", 8 * parameter.bytes);
     const auto add = [&](NamesLeft& names, const std::string& type, const std::string& otherwise,
                          const char* what, const char* todo) {
-      const std::string guess = names.take(name, otherwise);
+      const std::string guess = names.take(meant, otherwise);
       lines.push_back({quoted(type + " " + guess) + ",",
                        fmt::format("{}, {}{}", known, what,
                                    guess == name ? "" : fmt::format("; TODO: {}", todo))});
     };
     if (is_address[i]) {
-      const std::string guess = tensors.take(name, "");
+      const std::string guess = tensors.take(meant, "");
       lines.push_back(guess.empty()
                           ? Line{"\"u64 0\",", known + ", an address; TODO: which tensor, or none"}
                           : Line{quoted("ptr " + guess) + ",",

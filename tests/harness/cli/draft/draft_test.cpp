@@ -113,6 +113,21 @@ TEST(Draft, TakesTheNamesOfTheSource) {
               HasSubstr("\"s32 m\",        # 5: 4 bytes, depth in the source, an integer; TODO"));
 }
 
+// A usual name means what it mostly means, if no other parameter says so itself.
+TEST(Draft, KnowsUsualNames) {
+  EntrySurvey entry;
+  entry.name = "rmsnorm";
+  for (int i = 0; i < 3; ++i) entry.parameters.push_back({8, "u64", true});
+  for (int i = 0; i < 2; ++i) entry.parameters.push_back({4, "u32", false});
+  const std::string draft =
+      draft_manifest(entry, guess_operation(entry),
+                     {"mine.cu", "8.6", "sm_80", {"out", "inp", "Weight", "rows", "hidden"}});
+  for (const char* line :
+       {"\"ptr y\",", "\"ptr x\",", "\"ptr gamma\",", "\"s32 m\",", "\"s32 n\","})
+    EXPECT_THAT(draft, HasSubstr(line));
+  EXPECT_THAT(draft, HasSubstr("out in the source, an address; TODO"));
+}
+
 TEST(Draft, SaysWhatItCannotWrite) {
   EntrySurvey entry = entry_named("gemm");
   entry.parameters.push_back({128, "b8", false});
