@@ -316,7 +316,8 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   EXPECT_EQ(count(page, "color-scheme: dark) {"), 1u);  // {{style}} was not filled in again
 }
 
-// What the overview says of kernels that pass with values of one sign. Those named "fine..." round once.
+// What the overview says of kernels that pass with values of one sign. Those named "fine..." round
+// once.
 std::string closeness_of(const std::vector<std::string>& kernels) {
   RunRecord r = sample_record();
   r.kernels.clear();
