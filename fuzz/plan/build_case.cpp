@@ -13,8 +13,9 @@ namespace plumbline {
 
 namespace {
 
-constexpr int kDraws = 8;   // that are problems of the kernel
-constexpr int kTexts = 64;  // for those
+constexpr int kDraws = 8;            // that are problems of the kernel
+constexpr int kTexts = 64;           // for those
+constexpr double kMostExcess = 100;  // of a case's work over what it should be
 
 // 32 bits are enough for a seed, and short enough to read out.
 std::uint64_t draw_seed(Random& random) { return random.next() >> 32; }
@@ -199,7 +200,9 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
     if (!best || work < generator.padded_work(*best, manifest)) best = problem;
     if (work <= work_limit) break;
   }
-  if (!best) return std::nullopt;
+  // No sizes make it cheap enough: a sum of a billion terms, whatever the sizes.
+  if (!best || generator.padded_work(*best, manifest) > kMostExcess * work_limit)
+    return std::nullopt;
   return case_of(manifest, choice, *best, draw_seed(random));
 }
 

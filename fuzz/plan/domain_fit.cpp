@@ -371,7 +371,8 @@ std::string domain_refusals(const Manifest& manifest) {
   const auto rule = static_cast<std::size_t>(most - refused.begin());
   if (rule == manifest.domain.size())
     return fmt::format("no case could be made: {} of {} problems drawn are none that {} has{}",
-                       *most, kProblems, manifest.operation->name(), reason);
+                       *most, kProblems, manifest.operation->name(),
+                       reason.empty() ? ", or take too long to judge" : reason);
   const DomainRule& required = manifest.domain[rule];
   return fmt::format(
       "no case could be made: of {} problems drawn, {} were refused by the rule \"{}\" ({}), also "

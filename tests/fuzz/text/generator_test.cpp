@@ -219,6 +219,13 @@ TEST(TextGenerator, IntegersReachFarAndBelowZero) {
   EXPECT_GT(*windows.rbegin(), 1000);
 }
 
+TEST(TextGenerator, WhatNoSizeMakesShortIsNotPlanned) {
+  const Manifest kernel = kernel_of(
+      "operation endless(x[m]) -> y[m]\n  y[i] = sum[k < 1000000000] x[i]\n",
+      "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  for (const Case& one : plan_cases(kernel, {Profile::quick, 1})) EXPECT_EQ(size_in(one, "m"), 0);
+}
+
 // Rounded strides leave the sizes their tails.
 TEST(TextGenerator, RulesOnStridesLeaveSizesAlone) {
   int tails = 0;
