@@ -220,9 +220,9 @@ TEST(TextGenerator, IntegersReachFarAndBelowZero) {
 }
 
 TEST(TextGenerator, WhatNoSizeMakesShortIsNotPlanned) {
-  const Manifest kernel = kernel_of(
-      "operation endless(x[m]) -> y[m]\n  y[i] = sum[k < 1000000000] x[i]\n",
-      "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  const Manifest kernel =
+      kernel_of("operation endless(x[m]) -> y[m]\n  y[i] = sum[k < 1000000000] x[i]\n",
+                "[formats]\nx = \"f32\"\ny = \"f32\"\n");
   for (const Case& one : plan_cases(kernel, {Profile::quick, 1})) EXPECT_EQ(size_in(one, "m"), 0);
 }
 

@@ -241,6 +241,18 @@ TEST(GemmExplain, AdmitsWhenNothingFits) {
   EXPECT_THAT(explained(gemm).lines, Contains("none of the simple faults known here fits"));
 }
 
+// Where the bits are those of the promised order, or no order is promised, none was looked for.
+TEST(GemmExplain, SaysNothingOfOrdersThatWereNotTried) {
+  Gemm gemm(GemmSetup{});
+  kernel(hopper_bf16()).run(gemm);
+  const auto untold = Not(Contains(HasSubstr("no order of additions known here")));
+  EXPECT_THAT(explained(gemm).lines, untold);
+  auto open = hopper_bf16().contract;
+  open.schedule = Schedule::runs;
+  const GemmOracle oracle(gemm.problem, open, hopper_bf16().sm);
+  EXPECT_THAT(oracle.explain(0, 0, gemm.d).lines, untold);
+}
+
 // One output off by an ulp or two, others right: among so many faults some leave out a product of
 // that size.
 TEST(GemmExplain, NamesNothingForOneSmallError) {
