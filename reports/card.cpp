@@ -126,6 +126,11 @@ std::string fits_sentence(const Counterexample& counterexample) {
                      fmt::join(listed, "; "), faults.size() > kListed ? "; and others" : "");
 }
 
+bool is_telling(double ulp, const KernelRecord& kernel) {
+  constexpr double kMostUlp = 1000;  // six times the most of the shipped texts, cross entropy's 162
+  return ulp <= kMostUlp || kernel.worst_relative > 0;
+}
+
 bool tells_a_fit(const std::string& sentence) {
   return sentence.starts_with("fits: ") || sentence.starts_with("fits bit for bit: ") ||
          sentence.starts_with("fits the whole row: ") || sentence.ends_with(" more fit as well") ||

@@ -21,8 +21,10 @@ std::vector<std::string> card_commands(const Counterexample& counterexample);
 // cause before the others are ruled out.
 std::string fits_sentence(const Counterexample& counterexample);
 
-// An error in ulp beyond which values of one sign must have cancelled.
-inline constexpr double kMostTellingUlp = 1000;
+// Whether an error in ulp among values of one sign is an error of the kernel's. Of an operation
+// that subtracts, such values cancel all the same: so much tells only if terms are known to hardly
+// cancel.
+bool is_telling(double ulp, const KernelRecord& kernel);
 
 // Whether a sentence of Counterexample::explanation names simple faults that fit, or counts them.
 bool tells_a_fit(const std::string& sentence);

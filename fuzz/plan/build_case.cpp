@@ -13,9 +13,11 @@ namespace plumbline {
 
 namespace {
 
-constexpr int kDraws = 8;            // that are problems of the kernel
-constexpr int kTexts = 64;           // for those
-constexpr double kMostExcess = 100;  // of a case's work over what it should be
+constexpr int kDraws = 8;   // that are problems of the kernel
+constexpr int kTexts = 64;  // for those
+
+// Of a case's work over what it should be: at quick 10^9 terms of a text, which take minutes.
+constexpr double kMostExcess = 100;
 
 // 32 bits are enough for a seed, and short enough to read out.
 std::uint64_t draw_seed(Random& random) { return random.next() >> 32; }

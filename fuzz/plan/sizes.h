@@ -33,7 +33,7 @@ class SizePlanner {
 
   Choice choice_of(std::string_view shape, Features features, Random& random) const;
   // The smallest problem there is with this size, or the next larger one that the domain takes. Of
-  // a number that is no size: one whose rows are longer than most such numbers.
+  // an integer that is no size, a problem with rows that are long enough for it to matter.
   std::optional<Case> case_of(std::string_view field, std::int64_t size, Features features);
 
   const Manifest& manifest_;

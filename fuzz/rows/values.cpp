@@ -117,18 +117,18 @@ double equal_rows(const RowSpot& spot, Random&) {
 
 constexpr std::array kClasses = {
     RowValueClass{"normal", normal},
-    RowValueClass{"positive", positive},
-    RowValueClass{"ones", ones, true},
+    RowValueClass{"positive", positive, false, false, InRange::positive},
+    RowValueClass{"ones", ones, true, false, InRange::one},
     RowValueClass{"outliers", outliers},
     RowValueClass{"wide", wide},
     RowValueClass{"subnormal", subnormal},
-    RowValueClass{"large", large},
+    RowValueClass{"large", large, false, false, InRange::ends},
     RowValueClass{"specials", specials, false, true},
     RowValueClass{"integers", integers, true},
     RowValueClass{"power_scaled", power_scaled, true},
     RowValueClass{"one_hot", one_hot, true},
     RowValueClass{"offset_rows", offset},
-    RowValueClass{"equal_rows", equal_rows},
+    RowValueClass{"equal_rows", equal_rows, false, false, InRange::equal_rows},
 };
 
 }  // namespace

@@ -18,11 +18,16 @@ struct RowSpot {
   const Format& format;
 };
 
+// What a class makes of an input whose values lie in a range: any, those of one sign, 1 or what is
+// nearest to it, the ends, or one value for each row.
+enum class InRange : std::uint8_t { any, positive, one, ends, equal_rows };
+
 struct RowValueClass {
   std::string_view name;
   double (*element)(const RowSpot& spot, Random& random);
   bool exact = false;     // sums are exact: gamma is a power of two, beta an integer
   bool specials = false;  // gamma has NaN and Inf too
+  InRange in_range = InRange::any;
 };
 
 std::span<const RowValueClass> row_value_classes();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/shared_fill.h"
@@ -17,7 +16,12 @@ namespace plumbline {
 
 namespace {
 
-using Values = TextOperation::Values;
+// What the text allows an input, as far as its format holds it.
+struct Allowed : TextOperation::Values {
+  bool integer = false;
+
+  double last() const { return integer ? high - 1 : high; }
+};
 
 constexpr std::int64_t kPiece = 16;  // elements of a vector that are filled as a row is
 
@@ -25,24 +29,10 @@ Random stream(const Random& random, std::uint64_t kind, std::int64_t index) {
   return random.fork(kind).fork(static_cast<std::uint64_t>(index));
 }
 
-// What a value class makes of a range: sums of one sign, as large as they get, rows of one number.
-std::optional<double> draw_of_class(std::string_view value_class, const Values& values, double last,
-                                    Random& of_row, Random& random) {
-  if (last < values.low) return std::nullopt;
-  if (value_class == "positive" && last > 0) {
-    const double low = std::max(values.low, 0.0);
-    return low + random.unit() * (last - low);
-  }
-  if (value_class == "ones") return std::clamp(1.0, values.low, last);
-  if (value_class == "large") return of_row.below(2) == 0 ? values.low : last;
-  if (value_class == "equal_rows") return values.low + of_row.unit() * (last - values.low);
-  return std::nullopt;
-}
-
 // An integer of a range, or another value of the text's; often one of the ends, where indices leave
 // their tensor first.
-double draw_integer(const Values& values, Random& random) {
-  const double last = values.high - 1;
+double draw_integer(const Allowed& values, Random& random) {
+  const double last = values.last();
   if (!values.others.empty() && (last < values.low || random.below(6) == 0))
     return draw_one_of(random, values.others);
   switch (random.below(6)) {
@@ -55,7 +45,7 @@ double draw_integer(const Values& values, Random& random) {
   }
 }
 
-double draw_real(const Values& values, Random& random) {
+double draw_real(const Allowed& values, Random& random) {
   if (!values.others.empty() && random.below(6) == 0) return draw_one_of(random, values.others);
   switch (random.below(16)) {
     case 0:
@@ -74,7 +64,7 @@ double draw_real(const Values& values, Random& random) {
 }
 
 // The code nearest to a value, or the next one where that leaves the range.
-std::uint64_t code_between(const Format& f, double value, const Values& values) {
+std::uint64_t code_between(const Format& f, double value, const Allowed& values) {
   std::uint64_t code = encode(f, value);
   if (std::ranges::count(values.others, value) > 0) return code;
   const double rounded = to_double(f, code);
@@ -95,16 +85,31 @@ double within(const Format& f, double value) {
   return value;
 }
 
-// What the text allows an input, as far as its format holds it.
-Values values_of(const TextOperation& operation, const Tensor& tensor, const std::string& name,
-                 const Problem& problem) {
-  Values values = operation.values(name, problem);
-  if (text::is_integer_type(operation.text().find(name)->type)) return values;
+Allowed allowed_of(const TextOperation& operation, const Tensor& tensor, const std::string& name,
+                   const Problem& problem) {
+  Allowed allowed{operation.values(name, problem),
+                  text::is_integer_type(operation.text().find(name)->type)};
+  if (allowed.integer) return allowed;
   const Format& f = format(tensor.layout.format);
   const double largest = to_double(f, f.max_finite());
-  values.low = std::max(values.low, -largest);
-  values.high = std::min(values.high, largest);
-  return values;
+  allowed.low = std::max(allowed.low, -largest);
+  allowed.high = std::min(allowed.high, largest);
+  return allowed;
+}
+
+double draw_in_range(InRange kind, const Allowed& values, Random& of_row, Random& random) {
+  const double last = values.last();
+  const auto between = [&](double low, Random& from) {
+    const double value = low + from.unit() * (last - low);
+    return values.integer ? std::round(value) : value;
+  };
+  if (last >= values.low) {
+    if (kind == InRange::positive && last > 0) return between(std::max(values.low, 0.0), random);
+    if (kind == InRange::one) return std::clamp(1.0, values.low, last);
+    if (kind == InRange::ends) return of_row.below(2) == 0 ? values.low : last;
+    if (kind == InRange::equal_rows) return between(values.low, of_row);
+  }
+  return values.integer ? draw_integer(values, random) : draw_real(values, random);
 }
 
 class Filler {
@@ -179,18 +184,13 @@ class Filler {
 
   void fill_range(const std::string& name, const Random& own, Tensor& tensor) const {
     const Format& f = format(tensor.layout.format);
-    const bool integer = text::is_integer_type(operation_.text().find(name)->type);
-    const Values values = values_of(operation_, tensor, name, test_case_.problem);
+    const Allowed values = allowed_of(operation_, tensor, name, test_case_.problem);
     const std::int64_t count = tensor.layout.count();
     const std::int64_t width = std::max<std::int64_t>(1, tensor.layout.shape.back());
     for (std::int64_t i = 0; i < count; ++i) {
       Random random = stream(own, 3, i), of_row = stream(own, 1, i / width);
-      std::optional<double> value =
-          draw_of_class(test_case_.recipe.value_class, values,
-                        integer ? values.high - 1 : values.high, of_row, random);
-      if (value && integer) value = std::round(*value);
-      if (!value) value = integer ? draw_integer(values, random) : draw_real(values, random);
-      tensor.set_bits(i, code_between(f, *value, values));
+      const double value = draw_in_range(values_.in_range, values, of_row, random);
+      tensor.set_bits(i, code_between(f, value, values));
     }
   }
 
@@ -219,9 +219,8 @@ void fill_text_case(const TextOperation& operation, const Case& test_case, CaseT
 void settle_text_values(const TextOperation& operation, Case& after) {
   for (auto& [name, literal] : after.literals) {
     if (!operation.has_values(name)) continue;
-    const Values values = values_of(operation, literal, name, after.problem);
-    const bool integer = text::is_integer_type(operation.text().find(name)->type);
-    const double last = integer ? values.high - 1 : values.high;
+    const Allowed values = allowed_of(operation, literal, name, after.problem);
+    const double last = values.last();
     const Format& f = format(literal.layout.format);
     for (std::int64_t i = 0; i < literal.layout.count(); ++i) {
       const double value = to_double(f, literal.bits(i));

@@ -227,8 +227,7 @@ class Loaded final : public TextOperation {
     if (elements == 0 || !has_values(tensor)) return {};
     const text::Input& input = program_->inputs[static_cast<std::size_t>(program_->input(tensor))];
     const Values allowed = values(tensor, problem);
-    const bool any = input.integer ? allowed.low < allowed.high : allowed.low <= allowed.high;
-    if (any || !allowed.others.empty()) return {};
+    if (input.has_a_value(allowed.low, allowed.high)) return {};
     return Error{ErrorKind::bad_input,
                  fmt::format("with {} no value of {} is left: {} .. {}", problem.text(), tensor,
                              allowed.low, allowed.high),

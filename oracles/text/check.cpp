@@ -188,10 +188,9 @@ class Checker {
       if (one.low) input.low = values_end(*one.low);
       if (one.high) input.high = values_end(*one.high);
       for (const NodePtr& other : one.others) input.others.push_back(values_end(*other));
-      if (!error_ && input.low && input.others.empty() && is_number(*input.low) &&
-          is_number(*input.high)) {
+      if (!error_ && input.low && is_number(*input.low) && is_number(*input.high)) {
         const double low = fixed_real(*input.low, {}, {}), high = fixed_real(*input.high, {}, {});
-        if (integer ? low >= high : low > high)
+        if (!input.has_a_value(low, high))
           fail(one.low->place, fmt::format("there is no value from {} to {}", low, high));
       }
       program_->inputs.push_back(std::move(input));

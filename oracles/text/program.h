@@ -140,6 +140,11 @@ struct Input {
   // As the parameter's, of sizes, scalars and numbers.
   ExpressionPtr otherwise, low, high;
   std::vector<ExpressionPtr> others;
+
+  // Where its range is this: of integers the high end does not count.
+  bool has_a_value(double from, double to) const {
+    return !others.empty() || (integer ? from < to : from <= to);
+  }
 };
 
 // One line of a step: most steps have one, those written in pieces several.

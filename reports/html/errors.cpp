@@ -238,10 +238,12 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
     figure.finding = fmt::format(
         "No growth with {} is seen: too few lengths have errors to compare.", length_name);
   } else {
-    // Half an ulp is the output's own rounding, which does not grow.
+    // Half an ulp is the output's own rounding, which does not grow; what is hardly more is mostly
+    // that.
+    constexpr double kOwnRounding = 0.55;
     std::vector<std::pair<double, double>> grown;
     std::ranges::copy_if(points, std::back_inserter(grown),
-                         [](const auto& point) { return point.second > 0.55; });
+                         [](const auto& point) { return point.second > kOwnRounding; });
     const std::optional<PowerLaw> law = power_law(grown);
     figure.finding = fmt::format(
         "From {0} = {1:.0f} to {2:.0f} the error that 99 % of {3} keep within goes from {4:.3g} to "

@@ -68,16 +68,14 @@ Html lead(const RunRecord& record) {
 namespace {
 
 // The error that 99 % of a kernel's outputs keep within where values have one sign, of each output
-// format. Of an operation that subtracts, such values cancel all the same: so much is an error only
-// if terms are known to hardly cancel.
+// format.
 std::map<std::string, double> typical_errors(const RunRecord& record, const KernelRecord& kernel) {
   std::map<std::string, double> errors;
   for (const ErrorProfile& profile : error_profiles(record, kernel.name, "positive")) {
     double& error = errors[profile.format];
     error = std::max(error, profile.quantile(0.99));
   }
-  if (kernel.worst_relative == 0)
-    std::erase_if(errors, [](const auto& one) { return one.second > kMostTellingUlp; });
+  std::erase_if(errors, [&](const auto& one) { return !is_telling(one.second, kernel); });
   return errors;
 }
 

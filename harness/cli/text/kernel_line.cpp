@@ -94,12 +94,9 @@ std::optional<TellingError> telling_error(const RunRecord& record, const std::st
       if (bits == narrowest) telling->ulp = std::max(telling->ulp, output.verdict.worst_ulp);
     }
   }
-  // Of an operation that subtracts, values of one sign cancel all the same: so much is an error only
-  // if terms are known to hardly cancel.
-  const bool known = std::ranges::any_of(record.kernels, [&](const KernelRecord& k) {
-    return k.name == kernel && k.worst_relative > 0;
-  });
-  if (telling && telling->ulp > kMostTellingUlp && !known) telling.reset();
+  const auto own = std::ranges::find(record.kernels, kernel, &KernelRecord::name);
+  const KernelRecord known = own == record.kernels.end() ? KernelRecord() : *own;
+  if (telling && !is_telling(telling->ulp, known)) telling.reset();
   return telling;
 }
 

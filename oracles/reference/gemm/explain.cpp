@@ -251,8 +251,7 @@ std::string schedule_fault(const PreparedGemm& gemm, const SumSchedule& schedule
 }
 
 // An output within its bound that is not what the contract's arithmetic gives: how it was added up
-// instead.
-// False: other orders than the promised one were tried, and none gives these bits.
+// instead. False: other orders than the promised one were tried, and none gives these bits.
 bool tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
                    Explanation& explanation) {
   if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return true;

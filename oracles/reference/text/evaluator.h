@@ -432,6 +432,7 @@ class Evaluator {
         const auto combined = [&](std::span<const Value> of) {
           return node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
         };
+        // Most have few: those are made where they are used, and not copied.
         if (node.children.size() == 2) return combined(std::array{child(0), child(1)});
         if (node.children.size() == 3) return combined(std::array{child(0), child(1), child(2)});
         const std::size_t before = operands_.size();

@@ -31,7 +31,7 @@ double gamma(std::int64_t roundings) {
 
 bool is_f32(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-// x is not subnormal, as no number here is that f32 arithmetic gives.
+// A subnormal double counts as none: more roundings are allowed then, not fewer.
 bool is_power_of_two(double x) { return std::bit_cast<std::uint64_t>(x) << 12 == 0; }
 
 // The weight of the last bit that is set.
@@ -816,19 +816,17 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
     if (terms_ == 0) total_ = forms_.input(maximum ? -kInfinity : kInfinity);
     const bool first = terms_ == 0 && !term.special;
     ++terms_;
-    // A kernel passes over all NaN among the terms, or keeps one as the result.
-    Form number = term;
-    number.nan = false;
-    nan_ |= term.nan;
-    if (term.nan && term.low > term.high) return;
-    const Form with = first ? term : forms_.extreme(maximum, total_, number);
-    if (counts.open()) {
-      total_ = forms_.either(counts, with, total_);
-    } else if (term.nan) {
-      total_ = forms_.either({true, Truth::Open::to_kernels}, with, total_);
-    } else {
-      total_ = without_symbols(with);
+    if (term.nan) {  // a kernel passes over all NaN among the terms, or keeps one as the result
+      nan_ = true;
+      if (term.low > term.high) return;
+      Form number = term;
+      number.nan = false;
+      const Truth counted = counts.open() ? counts : Truth{true, Truth::Open::to_kernels};
+      total_ = forms_.either(counted, forms_.extreme(maximum, total_, number), total_);
+      return;
     }
+    const Form with = first ? term : forms_.extreme(maximum, total_, term);
+    total_ = counts.open() ? forms_.either(counts, with, total_) : without_symbols(with);
     return;
   }
   if (counts.open()) return add(forms_.either(counts, term, forms_.real(0)), {true});

@@ -57,6 +57,7 @@ class TextOracle final : public CaseOracle {
   ElementVerdict integer_element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
                                  std::uint64_t got) const;
   bool is_repeated(int output, std::int64_t index, std::int64_t choice) const;
+
   // An output's element; those of a step that has one for each row stay known, as other outputs are
   // computed from them.
   Form judged(int output, std::int64_t index) const;

@@ -54,8 +54,7 @@ const Wrong kWrong[] = {
      "1:19: 'max' is a function (use another name)"},
     {"operation f(x[n]) -> y[n]\n y[i] = x[i] * sum",
      "2:16: 'sum' is a function, which an index follows (sum[j] x[j]; if a size or a step is "
-     "meant, "
-     "use another name)"},
+     "meant, use another name)"},
     {"operation a(x[n] in 2 .. -1) -> y[n]\n y[i] = x[i]", "1:21: there is no value from 2 to -1"},
     {"operation a(x[n]: s32 in 3 .. 3) -> y[n]\n y[i] = x[i]",
      "1:26: there is no value from 3 to 3"},
@@ -102,8 +101,7 @@ const Wrong kWrong[] = {
     {"  y[i, j] = exp(x[i, j], 1)", "2:13: exp takes 1 argument, not 2"},
     {"  y[i, j] = sum x[i, j]",
      "2:13: 'sum' is a function, which an index follows (sum[j] x[j]; if a size or a step is "
-     "meant, "
-     "use another name)"},
+     "meant, use another name)"},
     {"  y[i, j] = sum[j] x[i, j]", "2:17: the index 'j' is in use here (use another letter)"},
     {"  y[i, j] = sum[k] 1",
      "2:17: nothing says how far 'k' goes (write sum[k < n], or put what is added up in "
