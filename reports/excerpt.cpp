@@ -4,13 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
+#include <iterator>
 #include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
 
+#include "oracles/base/file.h"
 #include "reports/places.h"
 #include "reports/record/escape.h"
 
 namespace plumbline {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr int kAround = 2;
@@ -36,10 +44,24 @@ std::string shown(const std::string& line) {
   return out.substr(0, end) + "...";
 }
 
+// PTX names its sources itself: what it may have quoted is source code, and no other file that the
+// user can read.
+bool is_source_code(const std::string& file) {
+  constexpr std::string_view kEndings[] = {".c",  ".cc",  ".cpp", ".cu",  ".cuh", ".cxx", ".h",
+                                           ".hh", ".hpp", ".inc", ".inl", ".ptx", ".py"};
+  std::error_code missing;
+  const std::string ending = fs::path(file).extension();
+  return std::ranges::find(kEndings, ending) != std::end(kEndings) &&
+         fs::is_regular_file(file, missing);
+}
+
 std::optional<SourceExcerpt> read(const std::string& what, const CodeLine& place,
                                   const std::string& root) {
-  if (place.file.empty() || place.line <= 0) return std::nullopt;
-  std::ifstream in(place.file);
+  constexpr std::uint64_t kLongestSource = std::uint64_t{1} << 26;
+  if (place.line <= 0 || !is_source_code(place.file)) return std::nullopt;
+  const Result<std::string> source = read_text_file(place.file, "", kLongestSource);
+  if (!source) return std::nullopt;
+  std::istringstream in(*source);
   SourceExcerpt excerpt{
       what, relative_to(root, place.file), place.line, std::max(1, place.line - kAround), {}};
   std::string text;

@@ -114,7 +114,10 @@ class CaseParser {
       result_.notes.emplace_back(word, trimmed(line_.substr(end)));
       return {};
     }
-    return read_tensor_line(word, end);
+    if (word != "tensor") return read_tensor_line(0, end);
+    const std::size_t name = line_.find_first_not_of(kSpaces, end);
+    if (name == std::string_view::npos) return fail(end, "the tensor has no name", "write it here");
+    return read_tensor_line(name, std::min(line_.find_first_of(kSpaces, name), line_.size()));
   }
 
   Status read_case_line(std::size_t start) {
@@ -167,17 +170,19 @@ class CaseParser {
     return {};
   }
 
-  Status read_tensor_line(std::string_view name, std::size_t start) {
+  // Its name is in columns `column` to `start`.
+  Status read_tensor_line(std::size_t column, std::size_t start) {
+    const std::string_view name = line_.substr(column, start - column);
     const auto spec = std::find_if(specs_.begin(), specs_.end(), [&](const TensorSpec& candidate) {
       return candidate.name == name;
     });
-    if (spec == specs_.end()) return unknown_word(name);
+    if (spec == specs_.end()) return unknown_word(name, column);
     if (spec->role != TensorRole::input) {
-      return fail(0, fmt::format("tensor {} is not an input", name),
+      return fail(column, fmt::format("tensor {} is not an input", name),
                   "write outputs on expect and got lines");
     }
     if (find_literal(result_.test_case.literals, name))
-      return fail(0, fmt::format("tensor {} is given twice", name), "keep one of them");
+      return fail(column, fmt::format("tensor {} is given twice", name), "keep one of them");
 
     const std::size_t at = line_.find_first_not_of(kSpaces, start);
     if (at == std::string_view::npos)
@@ -191,8 +196,8 @@ class CaseParser {
     return tensor_->read(line_, end, position(0));
   }
 
-  Error unknown_word(std::string_view word) const {
-    std::vector<std::string_view> words = {"value", "end"};
+  Error unknown_word(std::string_view word, std::size_t column) const {
+    std::vector<std::string_view> words = {"value", "tensor", "end"};
     for (const std::string_view note : case_note_words()) words.push_back(note);
     for (const TensorSpec& spec : specs_) words.push_back(spec.name);
     std::string inputs;
@@ -200,7 +205,7 @@ class CaseParser {
       if (spec.role == TensorRole::input) inputs += (inputs.empty() ? "" : ", ") + spec.name;
     }
     const std::string meant = did_you_mean(word, words);
-    return fail(0, fmt::format("there is no line or tensor \"{}\"", word),
+    return fail(column, fmt::format("there is no line or tensor \"{}\"", word),
                 meant.empty() ? fmt::format("the tensors of this problem are {}", inputs) : meant);
   }
 

@@ -8,6 +8,7 @@
 
 #include "fuzz/case/literal.h"
 #include "fuzz/case_file/corpus.h"
+#include "fuzz/case_file/notes.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -35,7 +36,7 @@ void append_tensor(std::string& text, const std::string& name, const Tensor& ten
   const Format& element = format(tensor.layout.format);
   const int digits = element.storage_bits / 4;
   const std::int64_t count = tensor.layout.count();
-  text += fmt::format("{} {}\n", name, tensor.layout.text());
+  text += fmt::format("{}{} {}\n", is_case_word(name) ? "tensor " : "", name, tensor.layout.text());
   const std::int64_t row = tensor.layout.shape.empty() ? 1 : tensor.layout.shape.back();
   for (std::int64_t start = 0; start < count;) {
     // A line never runs over the end of a matrix row.

@@ -51,6 +51,8 @@ ExitCode run(int argc, char** argv) {
 ExitCode run_and_catch(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const plumbline::Undefined& undefined) {
+    return plumbline::report_error(undefined.error());
   } catch (const std::bad_alloc&) {
     return plumbline::report_error({plumbline::ErrorKind::out_of_memory,
                                     "more memory is needed than is free", "",

@@ -32,6 +32,8 @@ auto without_exceptions(const std::string& subject, const std::atomic<bool>& giv
     return work();
   } catch (const GivenUp&) {
     return interruption(subject);
+  } catch (const Undefined& undefined) {
+    return undefined.error();
   } catch (const std::bad_alloc&) {
     return too_much_memory();
   } catch (const std::length_error&) {
@@ -106,7 +108,9 @@ Result<std::unique_ptr<Examined>> CaseRunner::examine(const Case& test_case, con
   const auto start = std::chrono::steady_clock::now();
   Result<Execution> execution = execute(test_case, target);
   if (!execution) return execution.error();
-  const Status named = name_other_accesses(test_case, target, launcher_, *execution);
+  const Status named = without_exceptions(
+      test_case.text(), *launcher_.options().give_up,
+      [&]() -> Status { return name_other_accesses(test_case, target, launcher_, *execution); });
   if (!named) return named.error();
   Result<std::unique_ptr<Examined>> examined = judge(test_case, target, *std::move(execution));
   if (!examined) return examined.error();

@@ -80,12 +80,18 @@ std::vector<fs::path> prerequisites(std::istream& rule, const fs::path& folder) 
   return files;
 }
 
+// Takes the place of what lies there, also of a link, and does not write through it.
 void write_inputs(const fs::path& ptx, const Recipe& recipe, const fs::path& rule) {
-  std::ifstream text(rule);
-  std::ofstream inputs(inputs_path(ptx));
-  inputs << recipe.flags << '\n';
-  for (const fs::path& file : prerequisites(text, recipe.source.parent_path()))
-    inputs << file.string() << '\n';
+  const std::string unfinished = fmt::format("{}.{}.inputs", ptx.string(), ::getpid());
+  {
+    std::ifstream text(rule);
+    std::ofstream inputs(unfinished);
+    inputs << recipe.flags << '\n';
+    for (const fs::path& file : prerequisites(text, recipe.source.parent_path()))
+      inputs << file.string() << '\n';
+  }
+  std::error_code failure;
+  fs::rename(unfinished, inputs_path(ptx), failure);
 }
 
 bool up_to_date(const fs::path& ptx, const Recipe& recipe) {

@@ -339,11 +339,15 @@ class Loaded final : public TextOperation {
     if (!instance) return instance.error();
     const text::Inputs inputs = inputs_of(tensors);
     text::Evaluator<text::Definition<double>> evaluator(*instance, inputs, {});
-    for (const int step : program_->outputs) {
-      const std::int64_t elements = instance->step_elements(step);
-      for (std::int64_t i = 0; i < elements && !evaluator.error(); ++i) evaluator.element(step, i);
+    try {
+      for (const int step : program_->outputs) {
+        const std::int64_t elements = instance->step_elements(step);
+        for (std::int64_t i = 0; i < elements; ++i) evaluator.element(step, i);
+      }
+    } catch (const Undefined& undefined) {
+      return undefined.error();
     }
-    return evaluator.error() ? Status(*evaluator.error()) : Status();
+    return {};
   }
 
   // The terms of all expressions, each counted for every element and every index of a reduction; what
@@ -643,18 +647,22 @@ class Loaded final : public TextOperation {
   bool depends_on_data_ = false;
 };
 
-// Sizes and scalars are fields of a problem, beside those that every problem has, and words of a
-// case.
+// Sizes and scalars are fields of a problem, beside those that every problem has, those of its
+// tensors, and words of a case.
 Status check_field_names(const Program& program) {
-  std::vector<std::string_view> taken = {"out", "seed", "value", "bits"};
-  for (const Field& field : common_fields()) taken.push_back(field.name);
+  std::vector<std::string> taken = {"out", "seed", "value", "bits"};
+  for (const Field& field : common_fields()) taken.emplace_back(field.name);
+  for (const Parameter& one : program.text.parameters) {
+    if (!one.is_tensor || one.sizes.size() < 2) continue;
+    taken.push_back("pad_" + one.name);
+    taken.push_back("ld_" + one.name);
+  }
   const auto refused = [&](std::string_view name, text::Place place) {
-    return Error{
-        ErrorKind::bad_input,
-        fmt::format("'{}' is a word of every case, and cannot be a size or a scalar", name),
-        text::position(program.text.path, place), "use another name"};
+    return Error{ErrorKind::bad_input,
+                 fmt::format("'{}' is a word of its cases, and cannot be a size or a scalar", name),
+                 text::position(program.text.path, place), "use another name"};
   };
-  for (const std::string_view name : taken) {
+  for (const std::string& name : taken) {
     for (const Parameter& one : program.text.parameters) {
       const bool is_scalar = !one.is_tensor && one.name == name;
       const bool is_size = std::ranges::any_of(

@@ -40,7 +40,9 @@ LineFile::~LineFile() {
 
 Result<LineFile> LineFile::open(const std::filesystem::path& path) {
   LineFile file;
-  file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  // A link that lies there is not followed: it may lead to any file of the user's.
+  file.descriptor_ =
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file.descriptor_ < 0)
     return Error{ErrorKind::bad_input, std::string("cannot be written: ") + std::strerror(errno),
                  path.string(), ""};

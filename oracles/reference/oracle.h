@@ -10,11 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "oracles/base/result.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/tensor.h"
 
@@ -105,6 +108,21 @@ enum class Reference : std::uint8_t {
 };
 
 class PreparedGemm;
+
+// Thrown by an oracle whose definition says no value for these inputs: a fault of the definition,
+// about which no kernel can be right or wrong.
+class Undefined : public std::exception {
+ public:
+  explicit Undefined(Error error) : error_(std::move(error)), text_(error_.text()) {}
+
+  const Error& error() const { return error_; }
+
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  Error error_;
+  std::string text_;
+};
 
 class CaseOracle {
  public:

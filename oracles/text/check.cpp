@@ -21,6 +21,8 @@ using Made = std::shared_ptr<Expression>;
 
 constexpr int kDeepest = 4000;  // steps read others by recursion
 constexpr double kMostOperations = 100000;
+// Far more than any kernel has; shapes are planned over all of them.
+constexpr std::size_t kMostSizes = 64, kMostParameters = 256;
 
 std::shared_ptr<Expression> made(Op op, Type type, Place place) {
   auto out = std::make_shared<Expression>();
@@ -102,6 +104,10 @@ class Checker {
   void declare() {
     std::set<std::string> names;
     bool outputs = false;
+    if (program_->text.parameters.size() > kMostParameters)
+      return fail(program_->text.parameters[kMostParameters].place,
+                  fmt::format("more than {} tensors and scalars", kMostParameters),
+                  "split the operation into several");
     for (const Parameter& one : program_->text.parameters) {
       const bool twice = !names.insert(one.name).second;
       if (twice) fail(one.place, fmt::format("'{}' is there twice", one.name), "use another name");
@@ -156,6 +162,9 @@ class Checker {
       if (program_->text.find(node.name))
         fail(node.place, fmt::format("'{}' is a tensor, and no size", node.name));
       program_->sizes.push_back(node.name);
+      if (program_->sizes.size() > kMostSizes)
+        fail(node.place, fmt::format("more than {} sizes", kMostSizes),
+             "name each size once, or split the operation into several");
     }
     for (const NodePtr& child : node.children) name_sizes(*child);
   }
@@ -642,6 +651,15 @@ class Checker {
     return out;
   }
 
+  // Of sizes: expressions of sizes, scalars and numbers.
+  static bool is_same(const Expression& a, const Expression& b) {
+    return &a == &b || (a.op == b.op && a.id == b.id && a.number == b.number &&
+                        std::ranges::equal(a.children, b.children,
+                                           [](const ExpressionPtr& x, const ExpressionPtr& y) {
+                                             return is_same(*x, *y);
+                                           }));
+  }
+
   void read_subscripts(const Node& node, const std::vector<std::vector<ExpressionPtr>>& shape,
                        Expression& out) {
     if (shape.size() != node.children.size()) {
@@ -656,7 +674,11 @@ class Checker {
       if (subscript.op != Op::index) continue;
       for (Bound& bound : scope_) {
         if (bound.slot != subscript.id) continue;
-        bound.implied.insert(bound.implied.end(), shape[d].begin(), shape[d].end());
+        // Each once: what a step implies is implied by all that reads it.
+        for (const ExpressionPtr& size : shape[d])
+          if (std::ranges::none_of(bound.implied,
+                                   [&](const auto& a) { return is_same(*a, *size); }))
+            bound.implied.push_back(size);
       }
     }
   }

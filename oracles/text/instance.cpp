@@ -16,21 +16,44 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 
-using Ends = std::pair<std::int64_t, std::int64_t>;  // least and largest
-
-constexpr Ends kAnywhere{std::numeric_limits<std::int64_t>::min(),
-                         std::numeric_limits<std::int64_t>::max()};
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                       kLargest = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   if (!__builtin_mul_overflow(a, b, &out)) return out;
-  return (a < 0) == (b < 0) ? kAnywhere.second : kAnywhere.first;
+  return (a < 0) == (b < 0) ? kLargest : kLeast;
 }
 
 std::int64_t plus(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   if (!__builtin_add_overflow(a, b, &out)) return out;
-  return a < 0 ? kAnywhere.first : kAnywhere.second;
+  return a < 0 ? kLeast : kLargest;
+}
+
+constexpr const char* kTooLarge = "an integer that 64 bits cannot hold";
+
+// Whether an integer follows from sizes, scalars, numbers and indices alone: fixed_integer has it,
+// or the text has no value.
+bool follows(const Expression& node) {
+  switch (node.op) {
+    case Op::constant:
+    case Op::size:
+    case Op::scalar:
+    case Op::index:
+    case Op::negate:
+    case Op::integer_add:
+    case Op::integer_subtract:
+    case Op::integer_multiply:
+    case Op::floor_divide:
+    case Op::remainder:
+    case Op::maximum:
+    case Op::minimum:
+      return std::ranges::all_of(node.children,
+                                 [](const ExpressionPtr& child) { return follows(*child); });
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -41,12 +64,16 @@ std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
 }
 
 Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::int64_t> sizes,
-                                   std::span<const double> scalars, std::string_view path) {
+                                   std::span<const double> scalars, std::string_view path,
+                                   std::span<const std::int64_t> slots) {
   const auto error = [&](Place place, std::string message) {
     return error_at(path, place, std::move(message));
   };
   const auto child = [&](std::size_t i) {
-    return fixed_integer(*node.children[i], sizes, scalars, path);
+    return fixed_integer(*node.children[i], sizes, scalars, path, slots);
+  };
+  const auto unknown = [&] {
+    return error(node.place, "this does not follow from sizes, scalars and numbers");
   };
   switch (node.op) {
     case Op::constant:
@@ -55,10 +82,15 @@ Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::
       return sizes[static_cast<std::size_t>(node.id)];
     case Op::scalar:
       return static_cast<std::int64_t>(scalars[static_cast<std::size_t>(node.id)]);
+    case Op::index:
+      if (slots.empty()) return unknown();
+      return slots[static_cast<std::size_t>(node.id)];
     case Op::negate: {
       const Result<std::int64_t> a = child(0);
+      std::int64_t out = 0;
       if (!a) return a;
-      return -*a;
+      if (__builtin_sub_overflow(std::int64_t{0}, *a, &out)) return error(node.place, kTooLarge);
+      return out;
     }
     case Op::integer_add:
     case Op::integer_subtract:
@@ -80,7 +112,7 @@ Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::
           out =
               node.op == Op::floor_divide ? floor_divided(*a, *b) : *a - *b * floor_divided(*a, *b);
       }
-      if (overflows) return error(node.place, "an integer that 64 bits cannot hold");
+      if (overflows) return error(node.place, kTooLarge);
       return out;
     }
     case Op::maximum:
@@ -94,7 +126,7 @@ Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::
       return *best;
     }
     default:
-      return error(node.place, "this does not follow from sizes, scalars and numbers");
+      return unknown();
   }
 }
 
@@ -132,8 +164,9 @@ Error Instance::error(Place place, std::string message, std::string hint) const 
   return error_at(program_->text.path, place, std::move(message), std::move(hint));
 }
 
-Result<std::int64_t> Instance::fixed(const Expression& node) const {
-  return fixed_integer(node, setting_.sizes, setting_.scalars, program_->text.path);
+Result<std::int64_t> Instance::fixed(const Expression& node,
+                                     std::span<const std::int64_t> slots) const {
+  return fixed_integer(node, setting_.sizes, setting_.scalars, program_->text.path, slots);
 }
 
 Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting setting) {
@@ -146,21 +179,13 @@ Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting 
   for (int step = 0; step < static_cast<int>(out.program_->steps.size()); ++step) {
     if (Status shaped = out.shape_step(step); !shaped) return shaped.error();
   }
-  std::vector<Ends> at(static_cast<std::size_t>(out.program_->slots), Ends{0, 0});
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(out.program_->slots));
   bool rows = true;
-  for (std::size_t s = 0; s < out.steps_.size(); ++s) {
-    const StepTensor& step = out.program_->steps[s];
-    for (std::size_t p = 0; p < step.pieces.size(); ++p) {
-      const Piece& piece = step.pieces[p];
-      const Box& box = out.steps_[s].boxes[p];
-      bool empty = false;
-      for (std::size_t r = 0; r < piece.ranges.size(); ++r) {
-        at[static_cast<std::size_t>(piece.ranges[r].slot)] = {box.low[r], box.high[r] - 1};
-        empty |= box.low[r] >= box.high[r];
-      }
-      if (!empty) {
-        if (Status inside = out.check_reads(*piece.value, at); !inside) return inside.error();
-      }
+  for (const StepTensor& step : out.program_->steps) {
+    for (const Piece& piece : step.pieces) {
+      if (Status defined = out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, 1);
+          !defined)
+        return defined.error();
       const bool first = !piece.subscripts.empty() && piece.subscripts[0]->op == Op::index;
       rows = rows && first && out.same_row(*piece.value, piece.subscripts[0]->id);
     }
@@ -192,10 +217,11 @@ Status Instance::shape_inputs() {
 }
 
 Result<std::int64_t> Instance::agreed(const std::vector<ExpressionPtr>& all, Place place,
-                                      std::string_view what) const {
+                                      std::string_view what,
+                                      std::span<const std::int64_t> slots) const {
   std::optional<std::int64_t> first;
   for (const ExpressionPtr& one : all) {
-    const Result<std::int64_t> extent = fixed(*one);
+    const Result<std::int64_t> extent = fixed(*one, slots);
     if (!extent) return extent;
     if (first && *first != *extent)
       return error(place,
@@ -269,16 +295,7 @@ Status Instance::shape_piece(const Piece& piece, Shape& out) {
     };
     find_slot(find_slot, *subscript);
     const auto at = [&](std::int64_t value) {
-      const auto replaced = [&](const auto& self, const Expression& node) -> ExpressionPtr {
-        auto copy = std::make_shared<Expression>(node);
-        if (node.op == Op::index) {
-          copy->op = Op::constant;
-          copy->number = static_cast<double>(value);
-        }
-        for (ExpressionPtr& child : copy->children) child = self(self, *child);
-        return copy;
-      };
-      return fixed(*replaced(replaced, *subscript));
+      return fixed(*subscript, std::vector(static_cast<std::size_t>(program_->slots), value));
     };
     const Result<std::int64_t> offset = at(0), next = at(1);
     if (!offset) return offset.error();
@@ -431,91 +448,72 @@ const Piece& Instance::locate(int step, std::int64_t element,
   return tensor.pieces[p];
 }
 
-// Subscripts that leave their tensor whatever the data are. What is read under a condition, and
-// what depends on data, is looked at when it is read.
-Status Instance::check_reads(const Expression& node,
-                             std::vector<std::pair<std::int64_t, std::int64_t>>& at) {
-  const auto ends_of = [&](const auto& self, const Expression& one) -> Ends {
-    if (one.op == Op::index) return at[static_cast<std::size_t>(one.id)];
-    if (one.op == Op::integer_add || one.op == Op::integer_subtract ||
-        one.op == Op::integer_multiply) {
-      const Ends a = self(self, *one.children[0]), b = self(self, *one.children[1]);
-      if (a == kAnywhere || b == kAnywhere) return kAnywhere;
-      if (one.op == Op::integer_add) return {plus(a.first, b.first), plus(a.second, b.second)};
-      if (one.op == Op::integer_subtract)
-        return {plus(a.first, -b.second), plus(a.second, -b.first)};
-      return std::minmax({times(a.first, b.first), times(a.first, b.second),
-                          times(a.second, b.first), times(a.second, b.second)});
-    }
-    if (one.op == Op::floor_divide) {
-      const Ends a = self(self, *one.children[0]), b = self(self, *one.children[1]);
-      if (a == kAnywhere || b.first != b.second || b.first <= 0) return kAnywhere;
-      return {floor_divided(a.first, b.first), floor_divided(a.second, b.first)};
-    }
-    if (one.op == Op::remainder) {
-      const Ends b = self(self, *one.children[1]);
-      if (b == kAnywhere || b.first <= 0) return kAnywhere;
-      return {0, b.second - 1};
-    }
-    if (one.op == Op::constant || one.op == Op::size || one.op == Op::scalar) {
-      const Result<std::int64_t> value = fixed(one);
-      return value ? Ends{*value, *value} : kAnywhere;
-    }
-    return kAnywhere;
-  };
-  switch (node.op) {
-    case Op::where:
-    case Op::logical_and:
-    case Op::logical_or:
-      return check_reads(*node.children[0], at);
-    case Op::input:
-    case Op::step: {
-      const std::span<const std::int64_t> shape =
-          node.op == Op::input ? input_shape(node.id) : step_shape(node.id);
-      for (std::size_t d = 0; d < node.children.size(); ++d) {
-        if (node.op == Op::input && !setting_.present[static_cast<std::size_t>(node.id)]) break;
-        const Ends ends = ends_of(ends_of, *node.children[d]);
-        if (ends == kAnywhere) continue;
-        const bool outside = ends.first < 0 || ends.second >= shape[d];
-        const std::string& name =
-            node.op == Op::input
-                ? program_->inputs[static_cast<std::size_t>(node.id)].parameter->name
-                : program_->steps[static_cast<std::size_t>(node.id)].name;
-        if (outside)
-          return error(node.place,
-                       fmt::format("'{}' is read at element {} of a dimension of {}", name,
-                                   ends.first < 0 ? ends.first : ends.second, shape[d]),
-                       "correct the subscript, or exclude such sizes from the domain");
-      }
-      break;
-    }
-    case Op::reduce: {
-      if (node.condition) return {};
-      for (const Range& range : node.ranges) {
-        const Ends low = range.low ? ends_of(ends_of, *range.low) : Ends{0, 0};
-        if (range.high.size() > 1) {
-          const bool all_fixed = std::ranges::all_of(
-              range.high, [&](const ExpressionPtr& one) { return fixed(*one).ok(); });
-          if (all_fixed) {
-            const Result<std::int64_t> same =
-                agreed(range.high, node.place, "an index of this sum");
-            if (!same) return same.error();
-          }
-        }
-        const Ends high = ends_of(ends_of, *range.high[0]);
-        if (low == kAnywhere || high == kAnywhere) return {};
-        if (low.first >= high.second) return {};  // nothing to add
-        at[static_cast<std::size_t>(range.slot)] = {low.first, high.second - 1};
-      }
-      break;
-    }
-    default:
-      break;
+// What has no value whatever the data are, at the ends of the indices around it. What is read under
+// a condition, what depends on data and what goes wrong between the ends, is found when it is read
+// (reference/text/evaluator.h).
+Status Instance::check_defined(const Expression& node, std::vector<std::int64_t>& slots,
+                               int ends) const {
+  if (node.type == Type::integer && follows(node)) {
+    const Result<std::int64_t> value = fixed(node, slots);
+    return value ? Status() : value.error();
   }
-  for (const ExpressionPtr& child : node.children) {
-    if (Status inside = check_reads(*child, at); !inside) return inside;
+  if (node.op == Op::where || node.op == Op::logical_and || node.op == Op::logical_or)
+    return check_defined(*node.children[0], slots, ends);
+  if (node.op == Op::reduce)
+    return check_ranges(node.ranges, node.condition.get(), node.children, slots, ends);
+  const bool is_input = node.op == Op::input, is_read = is_input || node.op == Op::step;
+  const bool is_there = !is_input || setting_.present[static_cast<std::size_t>(node.id)];
+  for (std::size_t i = 0; i < node.children.size() && is_there; ++i) {
+    const Expression& child = *node.children[i];
+    if (Status defined = check_defined(child, slots, ends); !defined) return defined;
+    if (!is_read || !follows(child)) continue;
+    const std::int64_t subscript = *fixed(child, slots);
+    const std::int64_t extent = (is_input ? input_shape(node.id) : step_shape(node.id))[i];
+    if (subscript >= 0 && subscript < extent) continue;
+    const std::string& name =
+        is_input ? program_->inputs[static_cast<std::size_t>(node.id)].parameter->name
+                 : program_->steps[static_cast<std::size_t>(node.id)].name;
+    return error(
+        node.place,
+        fmt::format("'{}' is read at element {} of a dimension of {}", name, subscript, extent),
+        "correct the subscript, or exclude such sizes from the domain");
   }
   return {};
+}
+
+// The values (or the condition that they have) with the indices at all of their ends together; of
+// the ranges behind the first ten with the lower end alone.
+Status Instance::check_ranges(std::span<const Range> ranges, const Expression* condition,
+                              std::span<const ExpressionPtr> values,
+                              std::vector<std::int64_t>& slots, int ends) const {
+  constexpr int kMostEnds = 1024;
+  if (ranges.empty()) {
+    if (condition) return check_defined(*condition, slots, ends);
+    for (const ExpressionPtr& value : values)
+      if (Status defined = check_defined(*value, slots, ends); !defined) return defined;
+    return {};
+  }
+  const Range& range = ranges.front();
+  if (range.low) {
+    if (Status defined = check_defined(*range.low, slots, ends); !defined) return defined;
+    if (!follows(*range.low)) return {};
+  }
+  for (const ExpressionPtr& one : range.high)
+    if (Status defined = check_defined(*one, slots, ends); !defined) return defined;
+  if (!std::ranges::all_of(range.high, [](const ExpressionPtr& one) { return follows(*one); }))
+    return {};
+  const Result<std::int64_t> end =
+      agreed(range.high, range.high.front()->place, "an index of this sum", slots);
+  if (!end) return end.error();
+  const std::int64_t low = range.low ? *fixed(*range.low, slots) : 0, high = *end - 1;
+  if (low > high) return {};  // no index
+  const bool both = low < high && ends < kMostEnds;
+  const auto defined_at = [&](std::int64_t at) {
+    slots[static_cast<std::size_t>(range.slot)] = at;
+    return check_ranges(ranges.subspan(1), condition, values, slots, both ? 2 * ends : ends);
+  };
+  if (Status defined = defined_at(low); !defined || !both) return defined;
+  return defined_at(high);
 }
 
 bool Instance::same_row(const Expression& node, int slot) const {

@@ -24,7 +24,7 @@ struct Setting {
 class Instance {
  public:
   // Errors: sizes that do not fit each other, elements that no line or two lines compute,
-  // subscripts that certainly leave their tensor.
+  // subscripts and quotients of integers that have no value whatever the data are.
   static Result<Instance> make(std::shared_ptr<const Program> program, Setting setting);
 
   const Program& program() const { return *program_; }
@@ -58,8 +58,9 @@ class Instance {
   // Whether element [i, ...] of every step needs elements [i, ...] of other steps alone.
   bool rows_are_independent() const { return rows_; }
 
-  // An expression of sizes, scalars and numbers.
-  Result<std::int64_t> fixed(const Expression& node) const;
+  // An expression of sizes, scalars and numbers, and of indices where their values are given.
+  Result<std::int64_t> fixed(const Expression& node,
+                             std::span<const std::int64_t> slots = {}) const;
 
  private:
   // A subscript of a left side: offset + stride * slot.
@@ -109,10 +110,13 @@ class Instance {
   Status list_written(const StepTensor& step, const Piece& piece, const Shape& shape,
                       Box& box) const;
   Status cover(const StepTensor& step, Shape& out) const;
-  Status check_reads(const Expression& node,
-                     std::vector<std::pair<std::int64_t, std::int64_t>>& at);
+  Status check_defined(const Expression& node, std::vector<std::int64_t>& slots, int ends) const;
+  Status check_ranges(std::span<const Range> ranges, const Expression* condition,
+                      std::span<const ExpressionPtr> values, std::vector<std::int64_t>& slots,
+                      int ends) const;
   Result<std::int64_t> agreed(const std::vector<ExpressionPtr>& all, Place place,
-                              std::string_view what) const;
+                              std::string_view what,
+                              std::span<const std::int64_t> slots = {}) const;
   bool same_row(const Expression& node, int slot) const;
   Error error(Place place, std::string message, std::string hint = "") const;
 
@@ -124,10 +128,11 @@ class Instance {
   bool rows_ = false;
 };
 
-// An expression of sizes, scalars and numbers, given in the program's order; a number that is none
-// of these is NaN, or an error.
+// An expression of sizes, scalars and numbers, given in the program's order, and of indices where
+// their values are given, by slot; a number that is none of these is NaN, or an error.
 Result<std::int64_t> fixed_integer(const Expression& node, std::span<const std::int64_t> sizes,
-                                   std::span<const double> scalars, std::string_view path);
+                                   std::span<const double> scalars, std::string_view path,
+                                   std::span<const std::int64_t> slots = {});
 double fixed_real(const Expression& node, std::span<const std::int64_t> sizes,
                   std::span<const double> scalars);
 

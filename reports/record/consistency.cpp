@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 namespace plumbline {
 namespace {
@@ -24,15 +26,22 @@ std::string contradiction_in(const CaseRecord& c) {
   const auto wrong = [&](std::string_view what) {
     return fmt::format("case \"{}\" has the verdict {}, but {}", c.text, name(c.verdict), what);
   };
+  const bool passed = c.verdict == Verdict::pass;
   bool broken = false;
   for (const auto& [claim, verdict] : c.claims) {
     broken = broken || verdict == Verdict::fail;
     if (held && verdict == Verdict::fail) return wrong(fmt::format("{} failed", name(claim)));
+    if (passed && verdict != Verdict::pass)
+      return wrong(fmt::format("{} has {}", name(claim), name(verdict)));
   }
+  if (held && c.claims.empty()) return wrong("no claim was judged");
   if (held && !c.findings.empty()) return wrong("it has findings");
   for (const OutputRecord& output : c.outputs) {
-    if (held && (output.verdict.failed > 0 || output.verdict.class_mismatches > 0))
+    const OutputVerdict& v = output.verdict;
+    if (held && (v.failed > 0 || v.class_mismatches > 0 || v.other_bits > 0 || !v.worst.pass))
       return wrong(fmt::format("outputs of {} failed", output.name));
+    if (passed && (v.disagreements > 0 || v.unresolved > 0))
+      return wrong(fmt::format("outputs of {} could not be judged", output.name));
   }
   if (c.verdict == Verdict::fail && !broken) return wrong("no claim failed");
   return {};
@@ -94,6 +103,10 @@ std::string inconsistency(const RunRecord& r) {
     if (!in_warps || p.threads.size() > 32)
       return fmt::format("the threads of \"{}\" are not up to 32 warps of 32 lanes", p.text);
   }
+  constexpr std::string_view kVerbs[] = {"verify", "fuzz",      "replay",
+                                         "check",  "propagate", "mutants"};
+  if (std::ranges::find(kVerbs, r.verb) == std::end(kVerbs))
+    return fmt::format("verb: no run of plumbline is called \"{}\"", r.verb);
   // It names a folder.
   const bool plain = !r.run_id.empty() && r.run_id.size() <= 64 &&
                      std::all_of(r.run_id.begin(), r.run_id.end(),

@@ -105,11 +105,15 @@ void use(const std::shared_ptr<const Program>& program, std::int64_t size) {
                             [&] { return static_cast<double>(random.below(3)); }));
     outputs.push_back({tensor.output, step, format, tensor.is_choice() ? &stored.back() : nullptr});
   }
-  const TextOracle oracle(*instance, Inputs(inputs), {}, outputs);
-  for (int output = 0; output < oracle.outputs(); ++output) {
-    const Tensor& got = stored[static_cast<std::size_t>(output)];
-    (void)oracle.judge(output, got, {.mpfr_bits = 64});
-    if (got.layout.count() > 0) (void)oracle.explain(output, 0, got);
+  try {
+    const TextOracle oracle(*instance, Inputs(inputs), {}, outputs);
+    for (int output = 0; output < oracle.outputs(); ++output) {
+      const Tensor& got = stored[static_cast<std::size_t>(output)];
+      (void)oracle.judge(output, got, {.mpfr_bits = 64});
+      if (got.layout.count() > 0) (void)oracle.explain(output, 0, got);
+    }
+  } catch (const Undefined& undefined) {
+    check_place(undefined.error());
   }
 }
 

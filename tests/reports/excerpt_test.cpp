@@ -105,6 +105,19 @@ TEST_F(Excerpt, IsMissingWhereTheSourceIs) {
   EXPECT_TRUE(excerpts(card).empty());
 }
 
+// PTX names its sources itself, and a report is passed on.
+TEST_F(Excerpt, QuotesNoFileThatIsNoSourceCode) {
+  write("secret.txt", "one\ntwo\n");
+  std::filesystem::create_directory(root_ / "folder.cu");
+  for (const char* file : {"secret.txt", "folder.cu", "/dev/zero", "/etc/passwd"}) {
+    Counterexample card;
+    card.store = finding();
+    card.store.source_file = file[0] == '/' ? file : path(file);
+    card.store.source_line = 1;
+    EXPECT_EQ(excerpts(card).at(0).file, "kernel.ptx") << file;
+  }
+}
+
 TEST_F(Excerpt, HoldsNothingThatATerminalObeys) {
   std::string letters = "z";
   for (int i = 0; i < 200; ++i) letters += "é";  // two bytes each, and the cut is inside of one

@@ -15,7 +15,8 @@
 // finished(step, value).
 //
 // Elements are computed when they are asked for, and kept: all of them, or those of one row where
-// rows do not need each other and have several.
+// rows do not need each other and have several. Where the text has no value (a subscript leaves its
+// tensor, an integer is divided by 0 or leaves 64 bits) the evaluator throws Undefined.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +35,7 @@
 
 #include "oracles/formats/decode.h"
 #include "oracles/formats/tensor.h"
+#include "oracles/reference/oracle.h"
 #include "oracles/text/instance.h"
 #include "oracles/text/lexer.h"
 
@@ -140,9 +142,6 @@ class Evaluator {
   // Steps whose elements are not computed: a kernel stored them. Empty: computed.
   void give(std::vector<std::vector<std::int64_t>> steps) { given_ = std::move(steps); }
 
-  // What went wrong: a subscript that left its tensor.
-  const std::optional<Error>& error() const { return error_; }
-
  private:
   static constexpr Truth kAlways{true};
 
@@ -179,21 +178,24 @@ class Evaluator {
     return found->second;
   }
 
-  void fail(Place place, std::string message) {
-    if (!error_) error_ = error_at(instance_.program().text.path, place, std::move(message));
+  [[noreturn]] void fail(Place place, std::string message) const {
+    throw Undefined(error_at(instance_.program().text.path, place, std::move(message),
+                             "correct the text, or exclude such sizes from the domain"));
   }
 
-  // The row-major index of an element that is read; -1 where there is none.
+  [[noreturn]] void overflow(const Expression& node) const {
+    fail(node.place, "an integer that 64 bits cannot hold");
+  }
+
+  // The row-major index of an element that is read.
   std::int64_t place_of(const Expression& node, std::span<const std::int64_t> shape) {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Expression& child = *node.children[d];
       const std::int64_t subscript =
           child.op == Op::index ? slots_[static_cast<std::size_t>(child.id)] : integer(child);
-      if (subscript < 0 || subscript >= shape[d]) {
+      if (subscript < 0 || subscript >= shape[d])
         fail(node.place, fmt::format("subscript {} of a dimension of {}", subscript, shape[d]));
-        return -1;
-      }
       at = at * shape[d] + subscript;
     }
     return at;
@@ -227,10 +229,6 @@ class Evaluator {
 
   std::int64_t integer(const Expression& node) {
     const auto child = [&](std::size_t i) { return integer(*node.children[i]); };
-    const auto bad = [&](std::string message) {
-      fail(node.place, std::move(message));
-      return std::int64_t{0};
-    };
     std::int64_t out = 0;
     switch (node.op) {
       case Op::constant:
@@ -245,12 +243,11 @@ class Evaluator {
       case Op::input: {
         if (!instance_.setting().present[static_cast<std::size_t>(node.id)])
           return static_cast<std::int64_t>(instance_.absent_value(node.id));
-        const std::int64_t at = place_of(node, instance_.input_shape(node.id));
-        return at < 0 ? 0 : static_cast<std::int64_t>(inputs_.at(node.id, at));
+        return static_cast<std::int64_t>(
+            inputs_.at(node.id, place_of(node, instance_.input_shape(node.id))));
       }
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
-        if (at < 0) return 0;
         const auto step = static_cast<std::size_t>(node.id);
         if (step < given_.size() && !given_[step].empty())
           return given_[step][static_cast<std::size_t>(at)];
@@ -258,18 +255,25 @@ class Evaluator {
                     [&](const Piece& piece) { return integer(*piece.value); });
       }
       case Op::negate:
-        return -child(0);
+        if (__builtin_sub_overflow(std::int64_t{0}, child(0), &out)) overflow(node);
+        return out;
       case Op::integer_add:
-        return __builtin_add_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+        if (__builtin_add_overflow(child(0), child(1), &out)) overflow(node);
+        return out;
       case Op::integer_subtract:
-        return __builtin_sub_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+        if (__builtin_sub_overflow(child(0), child(1), &out)) overflow(node);
+        return out;
       case Op::integer_multiply:
-        return __builtin_mul_overflow(child(0), child(1), &out) ? bad("64 bits overflow") : out;
+        if (__builtin_mul_overflow(child(0), child(1), &out)) overflow(node);
+        return out;
       case Op::floor_divide:
       case Op::remainder: {
         const std::int64_t a = child(0), b = child(1);
-        if (b == 0) return bad("a division by 0");
-        if (b == -1) return node.op == Op::floor_divide ? -a : 0;
+        if (b == 0) fail(node.place, "a division by 0");
+        if (b == -1) {
+          if (__builtin_sub_overflow(std::int64_t{0}, a, &out)) overflow(node);
+          return node.op == Op::floor_divide ? out : 0;
+        }
         return node.op == Op::floor_divide ? floor_divided(a, b) : a - b * floor_divided(a, b);
       }
       case Op::maximum:
@@ -284,7 +288,7 @@ class Evaluator {
         return remembered(node, integers_,
                           [&] { return node.is_top() ? chosen(candidates(node)) : reduced(node); });
       default:
-        return bad("no integer");
+        fail(node.place, "no integer");
     }
   }
 
@@ -307,7 +311,7 @@ class Evaluator {
     reduce(node, 0, [&](const Truth& truth) {
       if (!truth.holds) return;
       const std::int64_t one = counts ? 1 : integer(*node.children[0]);
-      if (__builtin_add_overflow(out, one, &out)) fail(node.place, "64 bits overflow");
+      if (__builtin_add_overflow(out, one, &out)) overflow(node);
     });
     return out;
   }
@@ -319,7 +323,7 @@ class Evaluator {
     const Range& range = node.ranges[depth];
     const std::int64_t low = range.low ? integer(*range.low) : 0;
     const std::int64_t high = integer(*range.high[0]);
-    for (std::int64_t i = low; i < high && !error_; ++i) {
+    for (std::int64_t i = low; i < high; ++i) {
       slots_[static_cast<std::size_t>(range.slot)] = i;
       reduce(node, depth + 1, body);
     }
@@ -354,7 +358,6 @@ class Evaluator {
       }
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
-        if (at < 0) return {};
         return kept(node.id, at, &Kept::truths,
                     [&](const Piece& piece) { return truth(*piece.value); });
       }
@@ -367,7 +370,6 @@ class Evaluator {
       }
       default:
         fail(node.place, "no condition");
-        return {};
     }
   }
 
@@ -388,8 +390,7 @@ class Evaluator {
   template <typename Products>
   Value factor(const Expression& node) {
     if (node.op != Op::input) return real(node);
-    const std::int64_t at = place_of(node, instance_.input_shape(node.id));
-    return at < 0 ? domain_.real(0) : Products::stored(inputs_.at(node.id, at));
+    return Products::stored(inputs_.at(node.id, place_of(node, instance_.input_shape(node.id))));
   }
 
   // A domain may compute each step in its own way.
@@ -419,12 +420,10 @@ class Evaluator {
       case Op::input: {
         if (!instance_.setting().present[static_cast<std::size_t>(node.id)])
           return domain_.real(instance_.absent_value(node.id));
-        const std::int64_t at = place_of(node, instance_.input_shape(node.id));
-        return at < 0 ? domain_.real(0) : domain_.input(inputs_.at(node.id, at));
+        return domain_.input(inputs_.at(node.id, place_of(node, instance_.input_shape(node.id))));
       }
       case Op::step: {
         const std::int64_t at = place_of(node, instance_.step_shape(node.id));
-        if (at < 0) return domain_.real(0);
         return domain_.used(node, kept_element(node.id, at));
       }
       case Op::sum:
@@ -480,7 +479,6 @@ class Evaluator {
         });
       default:
         fail(node.place, "no number");
-        return domain_.real(0);
     }
   }
 
@@ -514,7 +512,6 @@ class Evaluator {
   std::vector<Memo<std::int64_t>> integers_;
   std::vector<std::vector<std::int64_t>> given_;
   std::vector<Value> operands_;  // of the sums and products that are being computed
-  std::optional<Error> error_;
 };
 
 }  // namespace plumbline::text

@@ -337,10 +337,10 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     if (!instance) continue;
     Evaluator<Forms> evaluator = forms_of(*instance);
     // A range that holds almost anything is no explanation.
-    const auto fits = [&](std::int64_t i) {
+    const auto fits_defined = [&](std::int64_t i) {
       if (is_integer(output)) {
         const auto stored = static_cast<std::int64_t>(to_double(f, got.bits(i)));
-        return evaluator.integer_element(step, i) == stored && !evaluator.error();
+        return evaluator.integer_element(step, i) == stored;
       }
       const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
       const F32Range& range = element.range;
@@ -348,8 +348,15 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
       const bool narrow = range.is_point() || !range.has_numbers() ||
                           (std::isfinite(width) &&
                            width <= std::max(std::fabs(element.exact.value) / 16, largest / 1024));
-      return !evaluator.error() && narrow && !(range.nan && range.has_numbers()) &&
+      return narrow && !(range.nan && range.has_numbers()) &&
              range_verdict(f, i, element, got.bits(i)).pass;
+    };
+    const auto fits = [&](std::int64_t i) {
+      try {
+        return fits_defined(i);
+      } catch (const Undefined&) {
+        return false;
+      }
     };
     bool all = fits(index);
     const std::int64_t elements = std::min(kMostElements, instance->step_elements(step));

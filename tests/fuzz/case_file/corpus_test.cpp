@@ -16,6 +16,7 @@
 #include "fuzz/plan/case_gen.h"
 #include "oracles/base/hash.h"
 #include "tests/fuzz/kernel_under_test.h"
+#include "tests/kernels/manifest/manifest_files.h"
 
 namespace plumbline {
 namespace {
@@ -84,6 +85,34 @@ TEST(CaseFile, WritingIsReadable) {
                         "bias f32[1]\n"
                         "  3f8ccccd  # 1.1\n"
                         "expect f32[1,1,2] 43e00040 00000000  # exact 448.001953125\n"));
+}
+
+TEST(CaseFile, TensorsMayHaveTheNamesOfItsLines) {
+  const TemporaryFolder folder;
+  folder.write("made.op",
+               "operation made(value[2], note[2], tensor[2]) -> y[2]\n"
+               "  y[i] = value[i] + note[i] + tensor[i]\n");
+  const std::string manifest = folder.write(
+      "made.toml",
+      "computes = \"made.op\"\nsummary = \"a kernel of the tests\"\nsource = \"made.cu\"\n"
+      "targets = [80]\nentry = \"made\"\nparameters = []\n[formats]\nvalue = \"f32\"\n"
+      "note = \"f32\"\ntensor = \"f32\"\ny = \"f32\"\n[launch]\ngrid = [1]\nblock = [32]\n");
+  Registry with_made;
+  const Registry* registry = &with_made;
+  const Status added = with_made.add(manifest);
+  ASSERT_TRUE(added.ok()) << added.error().text();
+  const std::string text =
+      "# plumbline case 1\ncase made\ntensor value f32[2] 3f800000 00000000\n"
+      "tensor note f32[2]\n  3f800000 00000000\ntensor tensor f32[2] 3f800000 00000000\nend\n";
+  const Result<CaseFile> file = parse_case(text, "x.case", *registry);
+  ASSERT_TRUE(file.ok()) << file.error().text();
+  const Result<CaseFile> again = parse_case(write_case(*file), "x.case", *registry);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(tensors_of(again->test_case).find("note")->bits(0), 0x3f800000u);
+  EXPECT_THAT(parse_case("# plumbline case 1\ncase made\ntensor\nend\n", "x.case", *registry)
+                  .error()
+                  .text(),
+              HasSubstr("x.case:3:7: the tensor has no name"));
 }
 
 TEST(CaseFile, RoundTripsRecipesAndLiterals) {

@@ -39,5 +39,12 @@ TEST(CaseRunner, AnExceptionIsAnErrorOfTheCase) {
   EXPECT_THAT(record.reason, ::testing::HasSubstr("internal error: no such row"));
 }
 
+TEST(CaseRunner, ADefinitionWithoutAValueIsAnErrorAtItsPlace) {
+  const CaseRecord record = record_when_reading_throws(
+      Undefined({ErrorKind::bad_input, "a division by 0", "made.op:2:16", ""}));
+  EXPECT_EQ(record.verdict, Verdict::error);
+  EXPECT_EQ(record.reason, "made.op:2:16: a division by 0");
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -103,6 +103,42 @@ TEST(TextOperation, SubscriptsThatAreDataStayInside) {
   EXPECT_THAT(status.error().text(), HasSubstr("made.op:2:"));
 }
 
+// No data are needed to see these.
+TEST(TextOperation, WhatCannotHaveAValueIsRefusedWhenTheKernelIsRead) {
+  const auto with = [](const char* value) {
+    return refusal(fmt::format("operation made(x[m, n]) -> y[m, n]\n  y[i, j] = {}\n", value),
+                   "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  };
+  EXPECT_THAT(with("x[i, j] - x[-1, j]"), HasSubstr("made.op:2:23: with m=1 n=1"));
+  EXPECT_THAT(with("x[min(i, -3), j]"), HasSubstr("'x' is read at element -3 of a dimension of 1"));
+  EXPECT_THAT(with("x[i % (n - n), j]"), HasSubstr("a division by 0"));
+  EXPECT_THAT(with("x[i, j] + i // (n // 4)"), HasSubstr("a division by 0"));
+  EXPECT_THAT(with("x[i, j] + (i - 1) * 9000000000000000 * 9000000000000000"),
+              HasSubstr("an integer that 64 bits cannot hold"));
+  EXPECT_THAT(with("sum[k in i - 1 .. n] x[i, k]"), HasSubstr("is read at element -1"));
+  EXPECT_EQ(with("x[i - i // 4 * 4 + i // 4 * 4, j]"), "") << "bounds of its parts say less";
+}
+
+// The subscript leaves only between the ends of its index: the text has no value there, and no
+// kernel is right.
+TEST(TextOperation, WhatHasNoValueIsAnErrorOfTheCase) {
+  const Result<Manifest> kernel = kernel_of(
+      "operation made(x[n]) -> y[n]\n  y[i] = x[0 * i // (2 - i)]\n",
+      "[formats]\nx = \"f32\"\ny = \"f32\"\n[[domain]]\nrequire = 'n == 6'\nreason = \"here\"\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Problem problem = *parse_problem(kernel->schema(), "n=6");
+  CaseTensors tensors{*kernel->tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+  const Tensor got(tensors.find("y")->layout);
+  try {
+    (void)oracle->judge(0, got, {});
+    ADD_FAILURE() << "a verdict without a definition";
+  } catch (const Undefined& undefined) {
+    EXPECT_THAT(undefined.error().text(), HasSubstr("made.op:2:16: a division by 0"));
+  }
+}
+
 TEST(TextOperation, AWrongTextIsRefusedWithItsPlace) {
   EXPECT_THAT(refusal("operation made(x[n]) -> y[n]\n  y[i] = x[k]\n", "[formats]\nx = \"f32\"\n"),
               HasSubstr("made.op:2:12: there is no 'k' here"));
@@ -173,9 +209,12 @@ TEST(TextOperation, FieldsOfEveryProblemHaveTheirNames) {
   const std::string formats = "[formats]\nx = \"f32\"\ny = \"f32\"\n";
   EXPECT_THAT(
       refusal("operation made(x[n], offset = 0.0) -> y[n]\n  y[i] = x[i] + offset\n", formats),
-      HasSubstr("made.op:1:22: 'offset' is a word of every case"));
+      HasSubstr("made.op:1:22: 'offset' is a word of its cases"));
   EXPECT_THAT(refusal("operation made(x[2 seed]) -> y[seed]\n  y[i] = x[i]\n", formats),
-              HasSubstr("made.op:1:16: 'seed' is a word of every case"));
+              HasSubstr("made.op:1:16: 'seed' is a word of its cases"));
+  EXPECT_THAT(
+      refusal("operation made(x[m, n], pad_x = 0.5) -> y[m, n]\n  y[i, j] = x[i, j]\n", formats),
+      HasSubstr("made.op:1:25: 'pad_x' is a word of its cases"));
 }
 
 TEST(TextOperation, WhatIsChosenIsJudgedBeforeWhatReadsIt) {

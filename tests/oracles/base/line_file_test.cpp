@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "oracles/base/file.h"
 
@@ -39,6 +40,17 @@ TEST_F(LineFileTest, AFolderThatIsMissingIsAnError) {
   const Result<LineFile> file = LineFile::open("/nowhere/lines");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().where, "/nowhere/lines");
+}
+
+TEST_F(LineFileTest, WritesThroughNoLink) {
+  const std::string other = path_ + "_other";
+  std::ofstream(other) << "kept\n";
+  std::filesystem::create_symlink(other, path_);
+  const Result<LineFile> file = LineFile::open(path_);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().where, path_);
+  EXPECT_EQ(read_text_file(other, "").value(), "kept\n");
+  std::filesystem::remove(other);
 }
 
 // The limit of a file's size stands for a disk that is full for a while.

@@ -287,6 +287,18 @@ TEST(OperationText, HostileOnesAreRefused) {
   std::string chain = "operation f(x[m]) -> y[m]\n  t0[i] = x[i]\n";
   for (int i = 1; i < 8000; ++i) chain += fmt::format("  t{}[i] = t{}[i] + 1\n", i, i - 1);
   EXPECT_NE(complaint(chain + "  y[i] = t7999[i]\n"), "");
+  // What each step says of its size is what the first one said.
+  std::string doubled = "operation f(x[m]) -> y[m]\n  t0[i] = x[i]\n";
+  for (int i = 1; i < 200; ++i) doubled += fmt::format("  t{0}[i] = t{1}[i] + t{1}[i]\n", i, i - 1);
+  EXPECT_EQ(complaint(doubled + "  y[i] = t199[i]\n"), "");
+  std::string wide = "operation f(x[m]";
+  for (int i = 0; i < 64; ++i) wide += fmt::format(", z{0}[n{0}] = 0", i);
+  EXPECT_NE(complaint(wide + ") -> y[m]\n  y[i] = x[i]").find("more than 64 sizes"),
+            std::string::npos);
+  wide = "operation f(x[m]";
+  for (int i = 0; i < 256; ++i) wide += fmt::format(", z{}[m] = 0", i);
+  EXPECT_NE(complaint(wide + ") -> y[m]\n  y[i] = x[i]").find("more than 256 tensors"),
+            std::string::npos);
   EXPECT_EQ(
       complaint(head + many("silu(", 100) + "x[i]" + many(")", 100)),
       "2:440: this takes more than 100000 operations when its functions are written out (give "

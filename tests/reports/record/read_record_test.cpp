@@ -334,6 +334,23 @@ TEST_F(ReadRecord, RefusesWhatItsCasesContradict) {
   r = full_record();
   r.cases[0].verdict = Verdict::fail;
   EXPECT_THAT(refusal(record_json(r)), HasSubstr("has the verdict fail, but no claim failed"));
+  r = full_record();
+  r.cases[0].claims = {};
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("has the verdict pass, but no claim was judged"));
+  r = full_record();
+  r.cases[0].claims[Claim::bound] = Verdict::mistrusted;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("verdict pass, but bound has mistrusted"));
+  r = full_record();
+  r.cases[0].outputs[0].verdict.other_bits = 1;
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("verdict pass, but outputs of d failed"));
+  r = full_record();
+  r.cases[0].outputs[0].verdict.disagreements = 1;
+  EXPECT_THAT(refusal(record_json(r)),
+              HasSubstr("verdict pass, but outputs of d could not be judged"));
+  // No verb's rules would hold.
+  r = full_record();
+  r.verb = "verifi";
+  EXPECT_THAT(refusal(record_json(r)), HasSubstr("verb: no run of plumbline is called \"verifi\""));
 }
 
 TEST_F(ReadRecord, RefusesMoreShardsThanMachines) {
