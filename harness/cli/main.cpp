@@ -65,12 +65,22 @@ ExitCode run_and_catch(int argc, char** argv) {
   }
 }
 
+// A gate must not pass on a result that nobody got. (Who closes a pipe ends the program by SIGPIPE.)
+ExitCode delivered(ExitCode code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const plumbline::Error lost{plumbline::ErrorKind::cannot_run,
+                              "the output could not be written: its disk may be full", "",
+                              "reports and records are in the folder of the run"};
+  const ExitCode cannot_run = plumbline::report_error(lost);
+  return code == ExitCode::held ? cannot_run : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   open_standard_streams();
   plumbline::restart_with_faster_blas(argv);
-  const int code = static_cast<int>(run_and_catch(argc, argv));
+  const int code = static_cast<int>(delivered(run_and_catch(argc, argv)));
   if (plumbline::gpu_is_lost()) {
     // What the driver does at an ordinary exit would wait for a kernel that does not end.
     std::fflush(nullptr);

@@ -173,6 +173,8 @@ expect 1 "cannot write: File too large" fuzz --kernel mine/mine.toml --for 2s --
 program=$whole_program
 "$program" verify --kernel mine/mine.toml --profile quick --only 'm<=16 n<=16' --no-corpus --no-shrink --on emulator --format json >/dev/full
 [ $? = 1 ] || { echo "FAILED: a full standard output changed the exit code"; failed=$((failed + 1)); }
+"$program" list >/dev/full 2>full.log
+[ $? = 3 ] && grep -q "the output could not be written" full.log || { echo "FAILED: nobody heard of a list that was lost"; failed=$((failed + 1)); }
 expect 2 "cannot write into the output folder" verify gemm_bf16 --profile quick --only 'm=1' --out /proc/plumbline --on emulator
 
 echo "$passed passed, $failed failed"

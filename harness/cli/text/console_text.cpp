@@ -27,12 +27,15 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-bool github_reads_the_log() {
-  const char* actions = std::getenv("GITHUB_ACTIONS");
-  return actions != nullptr && std::string_view(actions) == "true";
+// GitHub sets "true", Azure Pipelines "True".
+bool a_runner_reads_the_log() {
+  const char *actions = std::getenv("GITHUB_ACTIONS"), *azure = std::getenv("TF_BUILD");
+  return (actions != nullptr && std::string_view(actions) == "true") ||
+         (azure != nullptr && std::string_view(azure) == "True");
 }
 
-// GitHub looks for commands at the start of a line, blanks aside, and for the older "##[" anywhere.
+// GitHub looks for commands at the start of a line, blanks aside, and for the older "##[" anywhere;
+// Azure Pipelines for "##[" and "##vso[".
 std::string without_commands(const std::string& text) {
   std::string out;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -42,6 +45,7 @@ std::string without_commands(const std::string& text) {
     if (first != std::string::npos && line.compare(first, 2, "::") == 0)
       line.insert(first + 1, " ");
     replace_all(line, "##[", "## [");
+    replace_all(line, "##vso[", "## vso[");
     out += line;
     begin = end;
   }
@@ -65,7 +69,7 @@ std::string console_text(std::string_view text) {
     plain = at;
   }
   out += readable(text.substr(plain));
-  return github_reads_the_log() ? without_commands(out) : out;
+  return a_runner_reads_the_log() ? without_commands(out) : out;
 }
 
 std::string one_line(std::string_view text) {

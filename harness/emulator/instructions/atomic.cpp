@@ -162,6 +162,7 @@ template <typename T, typename Combine>
   inst.helper(warp, inst, mask);
   if (warp.scratch() == 0) return;
   const auto c = lanes<Container>(warp, inst.c);
+  u64 changes = 0;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     std::byte* at = warp.pointers().host[static_cast<std::size_t>(lane)];
@@ -170,12 +171,14 @@ template <typename T, typename Combine>
       __builtin_memcpy(&old[k], at, sizeof(T));
       const auto b = static_cast<T>(lanes<Container>(warp, inst.list[k])[lane]);
       const T result = static_cast<T>(combine(lane, k, old[k], b, static_cast<T>(c[lane])));
+      changes += result != old[k];
       __builtin_memcpy(at, &result, sizeof result);
     }
     if ((inst.flags & kReturns) == 0) continue;
     for (u32 k = 0; k < inst.d; ++k)
       lanes<Container>(warp, inst.list[inst.d + k]).set(lane, old[k]);
   }
+  warp.cta().worker().changes += changes;
 }
 
 bool flushes(Warp& warp, const Inst& inst, int lane) {

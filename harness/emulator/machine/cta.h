@@ -40,6 +40,7 @@ struct WorkerState {
   std::vector<std::uint64_t> counts;                // executions per instruction
   std::vector<std::uint64_t> repeats;               // of these, branches backward that were taken
   std::vector<const Allocation*> allocation_cache;  // per instruction
+  std::uint64_t changes = 0;                        // of memory, by atomics
   // The last mma that a whole warp executed, and what it unpacked.
   const Inst* last_mma = nullptr;
   const Warp* last_mma_warp = nullptr;

@@ -6,15 +6,21 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/cta_races.h"
+#include "oracles/base/hash.h"
 #include "oracles/base/random.h"
 #include "oracles/base/threads.h"
 
@@ -150,6 +156,73 @@ std::size_t most_resident(const Launch& launch) {
   return clusters(std::max<std::int64_t>(1024, kMultiprocessors * each));
 }
 
+// Whether an instruction changes registers of its own warp alone, or lets warps of a CTA wait for
+// each other. What atomics change is counted (WorkerState::changes).
+bool acts_on_nobody(const Instruction& one) {
+  static constexpr std::string_view kSuch[] = {
+      "abs", "activemask", "add",  "and",    "atom",  "bar",   "barrier",  "bfe",       "bfi",
+      "bra", "clz",        "cvt",  "cvta",   "elect", "fence", "isspacep", "ld",        "lop3",
+      "mad", "match",      "max",  "membar", "min",   "mov",   "mul",      "nanosleep", "neg",
+      "not", "or",         "popc", "prmt",   "red",   "rem",   "selp",     "set",       "setp",
+      "shf", "shfl",       "shl",  "shr",    "sub",   "vote",  "xor"};
+  return std::ranges::binary_search(kSuch, one.opcode) && !one.has_modifier("arrive");
+}
+
+// Whether clusters that all poll do so for ever: nothing that another could see has happened since
+// they were in the same state before. Needs all state to be that of warps and of memory.
+class Standstill {
+ public:
+  Standstill(const Program& program, const WorkerState& worker) : worker_(worker) {
+    for (std::size_t i = 0; i < program.origin.size(); ++i)
+      if (program.origin[i] != nullptr && !acts_on_nobody(*program.origin[i])) acts_.push_back(i);
+  }
+
+  // After a turn of all of them.
+  bool reached(const std::vector<std::unique_ptr<Cluster>>& resident) {
+    std::uint64_t acts = worker_.changes;
+    for (const std::size_t inst : acts_) acts += worker_.counts[inst];
+    if (std::exchange(before_, acts) != acts) {
+      seen_.clear();
+      return false;
+    }
+    std::vector<std::uint64_t> states;
+    for (const auto& cluster : resident)
+      for (const auto& cta : cluster->ctas())
+        for (const auto& warp : cta->warps()) states.push_back(warp->state());
+    return ++seen_[fingerprint(std::as_bytes(std::span(states)))] > kRepeats;
+  }
+
+ private:
+  static constexpr int kRepeats = 2;
+
+  const WorkerState& worker_;
+  std::vector<std::size_t> acts_;  // instructions
+  std::uint64_t before_ = 0;
+  std::map<std::uint64_t, int> seen_;
+};
+
+// At the first warp that polls; some cluster has one.
+void report_standstill(const Launch& launch, std::vector<std::unique_ptr<Cluster>>& resident,
+                       std::size_t waiting) {
+  const auto polls = [](const auto& warp) { return !warp->done() && warp->runnable(); };
+  for (auto cluster = resident.begin(); cluster != resident.end(); ++cluster) {
+    for (const auto& cta : (*cluster)->ctas()) {
+      const auto warp = std::ranges::find_if(cta->warps(), polls);
+      if (warp == cta->warps().end()) continue;
+      (*warp)->fail_where_it_runs(FindingKind::endless_loop, [&] {
+        std::string words =
+            "waits in a loop for memory that nothing writes any more: every CTA does";
+        if (waiting > 0)
+          words += fmt::format(", and {} have not begun, as no more are resident together",
+                               static_cast<std::int64_t>(waiting) * launch.ctas_of_a_cluster());
+        return words;
+      });
+      std::rotate(resident.begin(), cluster, cluster + 1);
+      return;
+    }
+  }
+}
+
 // Clusters that may wait for each other: the oldest run first, and another one starts whenever all
 // resident ones poll.
 void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
@@ -161,6 +234,7 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
   worker.take_cluster = [&]() -> std::optional<std::int64_t> {
     return next < order.size() ? std::optional(order[next++]) : std::nullopt;
   };
+  Standstill standstill(launch.program, worker);
   while (next < order.size() || !resident.empty()) {
     if (next < order.size() && resident.size() < limit) {
       if (spare.empty()) spare.push_back(std::make_unique<Cluster>(launch, worker));
@@ -168,7 +242,7 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
       spare.pop_back();
       resident.back()->start(order[next++]);
     }
-    bool stopped = false;
+    bool stopped = false, all_poll = true;
     for (std::size_t i = 0; i < resident.size() && !stopped;) {
       const Progress progress = resident[i]->run();
       if (progress == Progress::polling) {
@@ -176,10 +250,18 @@ void run_resident(const Launch& launch, CtaRaces* races, Results& results) {
         continue;
       }
       if (progress == Progress::given_up) return;
+      all_poll = false;
       results.add(*resident[i], progress);
       stopped = progress == Progress::stopped;
       spare.push_back(std::move(resident[i]));
       resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    const bool can_join = next < order.size() && resident.size() < limit;
+    if (!stopped && all_poll && !can_join && standstill.reached(resident)) {
+      report_standstill(launch, resident, order.size() - next);
+      results.add(*resident.front(), Progress::stopped);
+      resident.erase(resident.begin());
+      stopped = true;
     }
     if (stopped) break;
   }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "harness/emulator/machine/cta.h"
+#include "oracles/base/hash.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -319,6 +321,33 @@ void Warp::give_way() {
   slice_ = 0;
   turn_ = 0;
   interrupt();
+}
+
+std::uint64_t Warp::state() const {
+  std::vector<std::uint64_t> parts{pc_,
+                                   active_,
+                                   live_,
+                                   clock_,
+                                   draws_,
+                                   fingerprint(std::as_bytes(std::span(register_storage_))),
+                                   fingerprint(std::as_bytes(std::span(predicate_storage_)))};
+  for (const Split& split : splits_) {
+    parts.insert(parts.end(),
+                 {split.pc, split.mask, static_cast<std::uint64_t>(split.wait),
+                  static_cast<std::uint64_t>(split.barrier), std::uint64_t{split.arrived},
+                  split.members, split.address, split.phase});
+  }
+  return fingerprint(std::as_bytes(std::span(parts)));
+}
+
+void Warp::fail_where_it_runs(FindingKind kind, const Words& words) {
+  std::uint32_t pc = pc_, mask = active_;
+  for (const Split& split : splits_) {
+    if (mask != 0 || split.wait != Wait::nothing) continue;
+    pc = split.pc;
+    mask = split.mask;
+  }
+  fail(kind, code_[pc], std::countr_zero(mask), words);
 }
 
 Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {

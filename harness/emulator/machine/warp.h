@@ -98,6 +98,9 @@ class Warp {
 
   const std::vector<Split>& splits() const { return splits_; }
 
+  // A fingerprint of registers, of where its lanes are and of what they wait for.
+  std::uint64_t state() const;
+
   // --- for control flow ---
   void branch(const Inst& inst, std::uint32_t taken);
   void jump(const Inst& inst, std::uint32_t lanes, std::uint32_t target);
@@ -158,6 +161,8 @@ class Warp {
   Finding* report(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // Reports, and stops the launch.
   void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
+  // The same of lanes that run, at what they execute next.
+  void fail_where_it_runs(FindingKind kind, const Words& words);
   // For aligned barriers, once all lanes wait: a finding when they came through different
   // instructions. Lanes that are only late (their group had not its turn yet) are no finding.
   void require_one_barrier(int barrier);

@@ -135,7 +135,7 @@ TEST(TextOperation, WhatHasNoValueIsAnErrorOfTheCase) {
     (void)oracle->judge(0, got, {});
     ADD_FAILURE() << "a verdict without a definition";
   } catch (const Undefined& undefined) {
-    EXPECT_THAT(undefined.error().text(), HasSubstr("made.op:2:16: a division by 0"));
+    EXPECT_THAT(undefined.error().text(), HasSubstr("made.op:2:18: a division by 0"));
   }
 }
 

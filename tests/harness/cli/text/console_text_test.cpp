@@ -36,5 +36,11 @@ TEST(ConsoleText, HoldsNoWorkflowCommandWhereGitHubReads) {
   if (before != nullptr) ::setenv("GITHUB_ACTIONS", kept.c_str(), 1);
 }
 
+TEST(ConsoleText, HoldsNoCommandWhereAzurePipelinesRead) {
+  ::setenv("TF_BUILD", "True", 1);
+  EXPECT_EQ(console_text("a ##vso[task.setvariable]b"), "a ## vso[task.setvariable]b");
+  ::unsetenv("TF_BUILD");
+}
+
 }  // namespace
 }  // namespace plumbline

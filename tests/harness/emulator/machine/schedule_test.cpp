@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Barriers that work, CTAs that wait for each other, results that do not depend on threads.
+#include <gmock/gmock.h>
+
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {
 namespace {
 
+using testing::HasSubstr;
 using u32 = std::uint32_t;
 
 constexpr std::string_view kThread = R"(
@@ -149,9 +152,48 @@ TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
   const KernelRun all = run_kernel(kernel_text(body), {}, 4, options);
   EXPECT_TRUE(all.outcome.findings.empty()) << findings_text(all.outcome);
   options.grid = {1057, 1, 1};
-  options.emulator.instruction_budget = 2'000;
-  const KernelRun too_many = run_kernel(kernel_text(body), {}, 4, options);
-  EXPECT_FALSE(too_many.outcome.completed);
+  options.emulator.instruction_budget = EmulatorOptions().instruction_budget;
+  const LaunchOutcome too_many = run_kernel(kernel_text(body), {}, 4, options).outcome;
+  EXPECT_FALSE(too_many.completed);
+  ASSERT_EQ(too_many.findings.size(), 1u) << findings_text(too_many);
+  EXPECT_EQ(too_many.findings[0].kind, FindingKind::endless_loop);
+  EXPECT_THAT(too_many.findings[0].message, HasSubstr("1 have not begun"));
+}
+
+// The budget of a warp would take minutes where hundreds of CTAs spend it.
+TEST(Ctas, ThatAllWaitForWhatNobodyWritesAreFoundAtOnce) {
+  for (const char* poll :
+       {"ld.acquire.gpu.global.u32 %r1, [%out]", "atom.global.cas.b32 %r1, [%out], 1, 1",
+        "atom.global.add.u32 %r1, [%out], 0"}) {
+    KernelOptions options;
+    options.grid = {64, 1, 1};
+    options.out_is_written = true;
+    options.emulator.instruction_budget = UINT64_MAX;
+    const LaunchOutcome outcome =
+        run_kernel(kernel_text(fmt::format("mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0;\n"
+                                           "@%p0 bra MEET;\nWAIT:\n{}; setp.ne.u32 %p1, %r1, 1;\n"
+                                           "@%p1 bra WAIT;\nMEET: bar.sync 0;",
+                                           poll)),
+                   {}, 4, options)
+            .outcome;
+    EXPECT_FALSE(outcome.completed);
+    ASSERT_EQ(outcome.findings.size(), 1u) << findings_text(outcome);
+    EXPECT_EQ(outcome.findings[0].kind, FindingKind::endless_loop);
+    EXPECT_THAT(outcome.findings[0].message, HasSubstr("memory that nothing writes any more"));
+    EXPECT_LT(outcome.instructions, 100'000'000u);
+  }
+}
+
+// While all others poll, one computes in registers for long: no standstill.
+TEST(Ctas, MayWaitLongForOneThatComputes) {
+  const std::vector<u32> out = run(R"(
+    mov.u32 %r5, %ctaid.x; mov.u32 %r6, 0; setp.ne.u32 %p1, %r5, 19; @%p1 bra WAIT;
+  COUNT: add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 1000000; @%p2 bra COUNT;
+    st.global.release.gpu.u32 [%out+1024], %r6;
+  WAIT: ld.global.acquire.gpu.u32 %r4, [%out+1024]; setp.eq.u32 %p2, %r4, 0; @%p2 bra WAIT;
+    mul.wide.u32 %d2, %r5, 4; add.s64 %d2, %out, %d2; st.global.u32 [%d2], %r4;)",
+                                   1, 20, true);
+  for (u32 i = 0; i < 20; ++i) EXPECT_EQ(out[i], 1'000'000u);
 }
 
 TEST(Ctas, MayWaitWithABarrierInTheLoop) {
