@@ -13,8 +13,8 @@ namespace plumbline {
 // Of the first finding that has a line, and its other access; where there are no findings, of the
 // store of the worst wrong output. Where the line was inlined it is the call's, which says more
 // than the line of a helper. Paths are relative to `root` where they lie below it. Without a source
-// that can be read (an ordinary file with an ending of source code: PTX may name any) it is the PTX,
-// and without that nothing.
+// that can be read (an ordinary file with an ending of source code: PTX may name any) it is the
+// PTX, and without that nothing.
 std::vector<SourceExcerpt> source_excerpts(const Counterexample& counterexample,
                                            const std::string& root);
 

@@ -25,9 +25,9 @@ Error bad(const std::string& path, std::string message, std::string hint = "") {
   return {ErrorKind::bad_input, std::move(message), path, std::move(hint)};
 }
 
-std::string metadata_of(const NamedTensors& file, const char* key) {
-  const auto found = file.metadata.find(key);
-  return found == file.metadata.end() ? "" : found->second;
+std::string metadata_of(const SafetensorsFile& file, const char* key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
 }
 
 // Control characters of a stranger's file do not reach a terminal.
@@ -36,7 +36,7 @@ std::string plain(std::string text) {
   return text;
 }
 
-Result<int> chip_of(const std::string& path, const NamedTensors& file, const Manifest& kernel,
+Result<int> chip_of(const std::string& path, const SafetensorsFile& file, const Manifest& kernel,
                     std::optional<int> sm) {
   const std::string text = metadata_of(file, kSm);
   if (!sm && text.empty()) {
@@ -63,15 +63,16 @@ std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
 }
 
 // The file's tensor in the shape the problem has.
-Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const Tensor& found) {
+Result<Tensor> fitted(const std::string& path, const TensorSpec& spec, const SafetensorsFile& file,
+                      const SafetensorsFile::Entry& found) {
   const TensorLayout wanted = dense_layout(spec.layout.format, spec.layout.shape);
   if (found.layout.format != wanted.format ||
       without_ones(found.layout.shape) != without_ones(wanted.shape)) {
     return bad(path, fmt::format("tensor {} is {}, this problem needs {}", spec.name,
                                  found.layout.text(), wanted.text()));
   }
-  Tensor tensor = found;
-  tensor.layout = wanted;
+  Result<Tensor> tensor = file.read(found);
+  if (tensor) tensor->layout = wanted;
   return tensor;
 }
 
@@ -116,7 +117,7 @@ void mistrust_open_bounds(const Operation& operation, Examined& examined) {
 
 // The case with the sizes that the tensors' shapes give, where a text says what was computed.
 std::string with_sizes(const std::string& text, const Registry& registry,
-                       const NamedTensors& file) {
+                       const SafetensorsFile& file) {
   const Manifest* kernel = registry.find(text.substr(0, text.find(' ')));
   const TextOperation* operation = kernel ? as_text(*kernel->operation) : nullptr;
   if (!operation) return text;
@@ -130,7 +131,7 @@ std::string with_sizes(const std::string& text, const Registry& registry,
   Result<Problem> problem = parse_problem(kernel->schema(), all);
   if (!problem) return text;  // said of the case
   TextOperation::Shapes shapes;
-  for (const auto& [name, tensor] : file.tensors) shapes[name] = tensor.layout.shape;
+  for (const auto& entry : file.entries()) shapes[entry.name] = entry.layout.shape;
   const auto wanted = unknown;
   operation->find_sizes(shapes, unknown, *problem);
   std::string out = text;
@@ -144,7 +145,7 @@ std::string with_sizes(const std::string& text, const Registry& registry,
 
 Result<Dump> read_dump(const std::string& path, const Registry& registry,
                        const std::string& case_text, std::optional<int> sm, bool partial) {
-  const Result<NamedTensors> file = read_safetensors(path);
+  const Result<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file) return file.error();
   const std::string text =
       with_sizes(case_text.empty() ? metadata_of(*file, kCase) : case_text, registry, *file);
@@ -169,27 +170,25 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
 
   const Result<std::vector<TensorSpec>> specs = kernel.tensors(dump.test_case.problem);
   if (!specs) return specs.error();
-  for (const auto& [name, tensor] : file->tensors) {
-    const auto known =
-        std::find_if(specs->begin(), specs->end(),
-                     [&, &own = name](const TensorSpec& s) { return s.name == own; });
+  for (const SafetensorsFile::Entry& entry : file->entries()) {
+    const auto known = std::ranges::find(*specs, entry.name, &TensorSpec::name);
     if (known != specs->end() && known->role != TensorRole::workspace) continue;
     std::vector<std::string> names;
     for (const TensorSpec& spec : *specs) {
       if (spec.role != TensorRole::workspace) names.push_back(spec.name);
     }
-    return bad(path, fmt::format("this problem has no tensor \"{}\"", name),
+    return bad(path, fmt::format("this problem has no tensor \"{}\"", entry.name),
                fmt::format("it has {}", fmt::join(names, ", ")));
   }
   for (const TensorSpec& spec : *specs) {
     if (spec.role == TensorRole::workspace) continue;
-    const Tensor* found = file->find(spec.name);
+    const SafetensorsFile::Entry* found = file->find(spec.name);
     if (!found && spec.role == TensorRole::output) {
       dump.absent.push_back(spec.name);
       continue;
     }
     if (!found) return bad(path, fmt::format("input {} is missing", spec.name));
-    Result<Tensor> tensor = fitted(path, spec, *found);
+    Result<Tensor> tensor = fitted(path, spec, *file, *found);
     if (!tensor) return tensor.error();
     (spec.role == TensorRole::input ? dump.test_case.literals : dump.outputs)
         .emplace_back(spec.name, *std::move(tensor));

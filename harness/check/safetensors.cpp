@@ -23,13 +23,14 @@ struct TypeName {
   FormatId format;
 };
 
-constexpr std::array<TypeName, 10> kTypes = {{{"F64", FormatId::f64},
+constexpr std::array<TypeName, 11> kTypes = {{{"F64", FormatId::f64},
                                               {"F32", FormatId::f32},
                                               {"F16", FormatId::f16},
                                               {"BF16", FormatId::bf16},
                                               {"F8_E4M3", FormatId::e4m3},
                                               {"F8_E5M2", FormatId::e5m2},
                                               {"F8_E8M0", FormatId::ue8m0},
+                                              {"I64", FormatId::s64},
                                               {"I32", FormatId::s32},
                                               {"I8", FormatId::s8},
                                               {"U8", FormatId::u8}}};
@@ -67,11 +68,7 @@ std::optional<std::vector<std::int64_t>> whole_numbers(const nlohmann::json& jso
   return numbers;
 }
 
-struct Entry {
-  std::string name;
-  TensorLayout layout;
-  std::int64_t begin = 0, end = 0;  // bytes of the data
-};
+using Entry = SafetensorsFile::Entry;
 
 Result<Entry> read_entry(const std::string& path, const std::string& name,
                          const nlohmann::json& json) {
@@ -119,9 +116,13 @@ const Tensor* NamedTensors::find(std::string_view name) const {
   return nullptr;
 }
 
-Result<NamedTensors> read_safetensors(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return Error{ErrorKind::bad_input, "cannot read the file", path, ""};
+Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
+  std::error_code missing;
+  const bool is_file = std::filesystem::is_regular_file(path, missing);
+  std::ifstream file;
+  if (is_file) file.open(path, std::ios::binary | std::ios::ate);
+  if (!is_file || !file)
+    return Error{ErrorKind::bad_input, "cannot read it as a file of tensors", path, ""};
   const auto size = static_cast<std::uint64_t>(file.tellg());
   file.seekg(0);
   std::array<unsigned char, 8> prefix{};
@@ -141,15 +142,17 @@ Result<NamedTensors> read_safetensors(const std::string& path) {
     return broken(path, "its header is no JSON object, or names a tensor twice");
   const nlohmann::json& json = *parsed;
 
-  NamedTensors contents;
-  std::vector<Entry> entries;
+  SafetensorsFile contents;
+  contents.path_ = path;
+  contents.data_ = static_cast<std::int64_t>(prefix.size() + length);
+  std::vector<Entry>& entries = contents.entries_;
   for (const auto& [name, value] : json.items()) {
     if (name == "__metadata__") {
       if (!value.is_object()) return broken(path, "__metadata__ is no JSON object");
       for (const auto& [key, text] : value.items()) {
         if (!text.is_string())
           return broken(path, fmt::format("__metadata__ \"{}\" is no string", key));
-        contents.metadata[key] = text.get<std::string>();
+        contents.metadata_[key] = text.get<std::string>();
       }
       continue;
     }
@@ -172,13 +175,36 @@ Result<NamedTensors> read_safetensors(const std::string& path) {
               "the data of \"{}\" ends at {}, the file has {} bytes of data; it may be cut off",
               entry.name, entry.end, data));
     next = entry.end;
-    Tensor tensor(entry.layout);
-    if (!file.read(reinterpret_cast<char*>(tensor.storage.data()), entry.end - entry.begin))
-      return broken(path, "it cannot be read to its end");
-    contents.tensors.emplace_back(entry.name, std::move(tensor));
   }
   if (next != data)
     return broken(path, fmt::format("{} bytes after the last tensor belong to none", data - next));
+  return contents;
+}
+
+const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+Result<Tensor> SafetensorsFile::read(const Entry& entry) const {
+  std::ifstream file(path_, std::ios::binary);
+  Tensor tensor(entry.layout);
+  file.seekg(data_ + entry.begin);
+  if (!file.read(reinterpret_cast<char*>(tensor.storage.data()), entry.end - entry.begin))
+    return broken(path_, "it cannot be read to its end");
+  return tensor;
+}
+
+Result<NamedTensors> read_safetensors(const std::string& path) {
+  const Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  if (!file) return file.error();
+  NamedTensors contents;
+  contents.metadata = file->metadata();
+  for (const SafetensorsFile::Entry& entry : file->entries()) {
+    Result<Tensor> tensor = file->read(entry);
+    if (!tensor) return tensor.error();
+    contents.tensors.emplace_back(entry.name, *std::move(tensor));
+  }
   return contents;
 }
 

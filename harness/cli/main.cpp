@@ -2,6 +2,7 @@
 // The program: parse, dispatch, exit code.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -65,9 +66,12 @@ ExitCode run_and_catch(int argc, char** argv) {
   }
 }
 
-// A gate must not pass on a result that nobody got. (Who closes a pipe ends the program by SIGPIPE.)
+// A gate must not pass on a result that nobody got. But who reads from a pipe may leave.
 ExitCode delivered(ExitCode code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  struct stat output{};
+  const bool left =
+      fstat(STDOUT_FILENO, &output) == 0 && !S_ISREG(output.st_mode) && !S_ISCHR(output.st_mode);
+  if (left || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return code;
   const plumbline::Error lost{plumbline::ErrorKind::cannot_run,
                               "the output could not be written: its disk may be full", "",
                               "reports and records are in the folder of the run"};

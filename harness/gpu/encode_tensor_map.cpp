@@ -26,6 +26,8 @@ constexpr int data_type(FormatId id) {
       return 0;  // UINT8
     case FormatId::s32:
       return 3;  // INT32
+    case FormatId::s64:
+      return 5;  // INT64
     case FormatId::f16:
       return 6;  // FLOAT16
     case FormatId::tf32:

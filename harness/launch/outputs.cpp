@@ -46,6 +46,8 @@ std::uint64_t poison_code(const Format& f) {
       return 0xa5u;
     case FormatId::s32:
       return 0xa5a5a5a5u;
+    case FormatId::s64:
+      return 0xa5a5a5a5a5a5a5a5u;
   }
   return 0;
 }

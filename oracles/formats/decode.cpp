@@ -65,7 +65,7 @@ double f64_of(std::uint64_t bits) {
 // The values of all 256 codes of an 8-bit format.
 template <typename Value>
 struct ByteTables {
-  static constexpr std::size_t kFormats = static_cast<std::size_t>(FormatId::s32) + 1;
+  static constexpr std::size_t kFormats = static_cast<std::size_t>(FormatId::s64) + 1;
   std::array<std::array<Value, 256>, kFormats> values{};
 
   ByteTables() {
@@ -140,6 +140,8 @@ void convert_all(const Format& format, const void* bits, std::int64_t count, Val
       return convert_all<std::uint64_t>(bits, count, out, f64_of);
     case FormatId::s32:
       return convert_all<std::int32_t>(bits, count, out, [](std::int32_t value) { return value; });
+    case FormatId::s64:
+      return convert_all<std::int64_t>(bits, count, out, [](std::int64_t value) { return value; });
   }
 }
 
@@ -193,6 +195,8 @@ double to_double(const Format& format, std::uint64_t bits) {
       return f64_of(bits);
     case FormatId::s32:
       return static_cast<std::int32_t>(bits);
+    case FormatId::s64:
+      return static_cast<double>(static_cast<std::int64_t>(bits));
     default:
       return value_of(decode(format, bits));
   }

@@ -88,6 +88,10 @@ int leading_exponent(const Decoded& value) {
   return 63 - std::countl_zero(value.significand) + value.exponent;
 }
 
+std::uint64_t storage_mask(const Format& format) {
+  return ~std::uint64_t{0} >> (64 - format.storage_bits);
+}
+
 std::uint64_t encode_integer(const Format& format, const Unrounded& unrounded,
                              const EncodeOptions& options) {
   const bool negative = unrounded.value.negative;
@@ -101,8 +105,7 @@ std::uint64_t encode_integer(const Format& format, const Unrounded& unrounded,
     const Split split = split_at(unrounded, 0);
     magnitude = std::min(limit, split.whole + (steps_up(split, negative, options) ? 1 : 0));
   }
-  const std::uint64_t storage_mask = (kOne << format.storage_bits) - 1;
-  return (negative ? 0 - magnitude : magnitude) & storage_mask;
+  return (negative ? 0 - magnitude : magnitude) & storage_mask(format);
 }
 
 // ue8m0: the only codes are powers of two, so the significand is 1, or 2 once carried. It is odd
@@ -178,12 +181,9 @@ bool next(const Format& format, std::uint64_t bits, bool upward, std::uint64_t& 
   Decoded decoded;
   if (!finite_code(format, bits, decoded)) return false;
   if (format.is_integer) {
-    const auto magnitude = static_cast<std::int64_t>(decoded.significand);
-    const std::int64_t neighbor = (decoded.negative ? -magnitude : magnitude) + (upward ? 1 : -1);
-    const std::int64_t highest = static_cast<std::int64_t>(format.max_finite());
-    const std::int64_t lowest = format.has_sign ? -highest - 1 : 0;
-    if (neighbor < lowest || neighbor > highest) return false;
-    out = static_cast<std::uint64_t>(neighbor) & ((kOne << format.storage_bits) - 1);
+    const std::uint64_t lowest = format.has_sign ? format.max_finite() + 1 : 0;
+    if (bits == (upward ? format.max_finite() : lowest)) return false;
+    out = (upward ? bits + 1 : bits - 1) & storage_mask(format);
     return true;
   }
   const int magnitude_bits = format.exponent_bits + format.mantissa_bits;

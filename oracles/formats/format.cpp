@@ -32,6 +32,7 @@ constexpr std::array kFormats{
     Format{FormatId::s8,    "s8",     8,     0,      7,      0,  none,      true,  true,   0,                   0},
     Format{FormatId::u8,    "u8",     8,     0,      8,      0,  none,      false, true,   0,                   0},
     Format{FormatId::s32,   "s32",   32,     0,     31,      0,  none,      true,  true,   0,                   0},
+    Format{FormatId::s64,   "s64",   64,     0,     63,      0,  none,      true,  true,   0,                   0},
 };
 
 // clang-format on

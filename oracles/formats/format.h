@@ -25,7 +25,8 @@ enum class FormatId : std::uint8_t {
   f64,
   s8,
   u8,
-  s32
+  s32,
+  s64
 };
 
 // Which codes are not finite numbers.

@@ -186,7 +186,7 @@ class Checker {
       const bool integer = is_integer_type(one.type);
       if (integer && one.type == "int")
         fail(one.place, fmt::format("the tensor '{}' has elements of some size", one.name),
-             "write s32, s8 or u8");
+             "write s64, s32, s8 or u8");
       if (integer && !one.low)
         fail(one.place, fmt::format("which integers can '{}' have?", one.name),
              fmt::format("write {}[...]: {} in 0 .. n, without n itself", one.name, one.type));
@@ -339,7 +339,8 @@ class Checker {
   }
 
   static bool is_integer_output(const StepTensor& tensor) {
-    return tensor.parameter->output && tensor.parameter->type == "s32";
+    return tensor.parameter->output &&
+           (tensor.parameter->type == "s32" || tensor.parameter->type == "s64");
   }
 
   // What a kernel chooses among numbers that are nearly equal is known where it stores the choice.
@@ -1000,9 +1001,9 @@ class Checker {
       if (!step.output.empty()) program_->outputs.push_back(static_cast<int>(i));
     }
     for (const Parameter& one : program_->text.parameters) {
-      if (one.output && is_integer_type(one.type) && one.type != "s8" && one.type != "s32")
+      if (one.output && (one.type == "int" || one.type == "u8"))
         fail(one.place, fmt::format("the output '{}' cannot be {}", one.name, one.type),
-             "outputs are s32, s8, or real numbers");
+             "outputs are s64, s32, s8, or real numbers");
     }
   }
 

@@ -27,7 +27,7 @@ constexpr Function kFunctions[] = {
     {"clamp", 3, 3}, {"where", 3, 3}, {"largest", 1, 1},   {"bf16", 1, 1},  {"f16", 1, 1},
     {"f32", 1, 1},   {"e4m3", 1, 1},  {"e5m2", 1, 1},      {"s8", 1, 1},    {"detach", 1, 1}};
 
-constexpr std::array<std::string_view, 4> kIntegers = {"int", "s8", "u8", "s32"};
+constexpr std::array<std::string_view, 5> kIntegers = {"int", "s8", "u8", "s32", "s64"};
 constexpr std::array<std::string_view, 6> kReals = {"bf16", "f16", "f32", "e4m3", "e5m2", "ue8m0"};
 
 template <typename Words>

@@ -28,7 +28,7 @@ _FORMATS = (
     Format("e4m3",  "F8_E4M3", 1, ("float8_e4m3fn",)),
     Format("e5m2",  "F8_E5M2", 1, ("float8_e5m2",)),
     Format("ue8m0", "F8_E8M0", 1, ("float8_e8m0fnu",)),
-    Format("s64",   "",        8, ("int64",)),
+    Format("s64",   "I64",     8, ("int64",)),
     Format("s32",   "I32",     4, ("int32",)),
     Format("s8",    "I8",      1, ("int8",)),
     Format("u8",    "U8",      1, ("uint8",)),
@@ -51,7 +51,7 @@ _FLOATS = {
 
 def value_of_bits(name: str, bits: int) -> float | int:
     """The number that bits stand for in a format."""
-    if name in ("s8", "s32"):
+    if name in ("s8", "s32", "s64"):
         width = 8 * FORMATS[name].bytes
         return bits - (1 << width) if bits >> (width - 1) else bits
     if name not in _FLOATS:

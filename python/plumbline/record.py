@@ -29,10 +29,16 @@ def value_of(column: dict[str, Any], index: int) -> Any:
     """The value of a column at a place.
 
     A column is ``{"all": v}``, ``{"each": [...]}``, or ``{"values": [...], "each": places}`` with
-    ``"words"`` in place of ``"values"`` where the values are texts made of words.
+    ``"words"`` in place of ``"values"`` where the values are texts made of words, and ``"runs"``
+    in place of ``"each"``: in turns a value and how often it comes.
     """
     if "all" in column:
         return column["all"]
+    if "runs" in column:
+        runs = column.pop("runs")
+        column["each"] = [
+            value for value, times in zip(runs[::2], runs[1::2]) for _ in range(times)
+        ]
     value = column["each"][index]
     if "words" in column:
         words = ((name, value_of(part, value)) for name, part in column["words"])
@@ -49,7 +55,7 @@ def object_of(table: dict[str, Any], index: int) -> dict[str, Any]:
         if isinstance(part, list):
             items = (object_of(item, index) for item in part)
             result[key] = [item for item in items if item]
-        elif "all" in part or "each" in part:
+        elif "all" in part or "each" in part or "runs" in part:
             value = value_of(part, index)
             if value is not None:
                 result[key] = value

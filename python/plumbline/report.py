@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from .errors import InputError, error_of
 from .record import cases_of
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _POINTERS = {
     "s8": "*i8",
     "u8": "*u8",
     "s32": "*i32",
+    "s64": "*i64",
 }
 
 # Names of arguments, in lower case and without "ptr", and the tensors that they are, the first

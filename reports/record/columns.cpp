@@ -115,6 +115,21 @@ Json columns_of_words(const Json& texts) {
   return columns;
 }
 
+// {"each": ...} with the values one by one, or in runs, whichever is shorter.
+void list(Json& form, Json each) {
+  Json runs = Json::array();
+  for (const Json& value : each) {
+    if (!runs.empty() && runs[runs.size() - 2] == value) {
+      runs.back() = runs.back().get<std::size_t>() + 1;
+    } else {
+      runs.push_back(value);
+      runs.push_back(std::size_t{1});
+    }
+  }
+  const bool shorter = on_one_line(runs).size() < on_one_line(each).size();
+  form[shorter ? "runs" : "each"] = shorter ? std::move(runs) : std::move(each);
+}
+
 Json column_of(const Values& values) {
   std::map<std::string, std::size_t> places;
   Json different = Json::array(), place_of = Json::array(), each = Json::array();
@@ -129,11 +144,14 @@ Json column_of(const Values& values) {
         any_words || (one.is_string() && one.get<std::string>().find('=') != std::string::npos);
   }
   if (different.size() == 1) return {{"all", different.front()}};
-  std::vector<Json> forms;
-  forms.push_back({{"each", std::move(each)}});
-  forms.push_back({{"values", different}, {"each", place_of}});
-  if (Json words = any_words ? columns_of_words(different) : Json(); !words.is_null())
-    forms.push_back({{"words", std::move(words)}, {"each", std::move(place_of)}});
+  std::vector<Json> forms(1, Json::object());
+  list(forms.back(), std::move(each));
+  if (Json words = any_words ? columns_of_words(different) : Json(); !words.is_null()) {
+    forms.push_back({{"words", std::move(words)}});
+    list(forms.back(), place_of);
+  }
+  forms.push_back({{"values", std::move(different)}});
+  list(forms.back(), std::move(place_of));
   return *std::ranges::min_element(forms, {},
                                    [](const Json& form) { return on_one_line(form).size(); });
 }
@@ -182,7 +200,8 @@ Json table_of_values(const Values& objects) {
 using Read = nlohmann::json;
 
 bool is_column(const Read& json) {
-  return json.is_object() && (json.contains("all") || json.contains("each"));
+  return json.is_object() &&
+         (json.contains("all") || json.contains("each") || json.contains("runs"));
 }
 
 double bytes_of(const Read& value) { return static_cast<double>(on_one_line(value).size()); }
@@ -258,6 +277,25 @@ Json table_of(const std::vector<Json>& objects) {
 
 bool fits_memory(const Read& table, std::size_t count) {
   return bytes_of_an_object(table) * static_cast<double>(count) < kMostBytes;
+}
+
+Read without_runs(Read table, std::size_t count, std::string& error) {
+  if (!table.is_structured()) return table;
+  if (const auto runs = table.is_object() ? table.find("runs") : table.end(); runs != table.end()) {
+    Read each = Read::array();
+    bool good = runs->is_array() && runs->size() % 2 == 0;
+    for (std::size_t i = 0; good && i < runs->size(); i += 2) {
+      const Read& length = (*runs)[i + 1];
+      good = length.is_number_unsigned() && length.get<std::size_t>() <= count - each.size();
+      for (std::size_t k = 0; good && k < length.get<std::size_t>(); ++k)
+        each.push_back((*runs)[i]);
+    }
+    if (!good) error = "runs are due: in turns a value and how many cases have it";
+    table.erase(runs);
+    table["each"] = std::move(each);
+  }
+  for (Read& part : table) part = without_runs(std::move(part), count, error);
+  return table;
 }
 
 Read object_of(const Read& table, std::size_t index, std::size_t count, std::string& error) {

@@ -7,7 +7,8 @@
 //
 // A column is {"all": value}, {"each": values}, or {"values": values, "each": places in them}. An
 // object without such a value has null in its column. Texts of words like "m=8" may be columns of
-// these: {"words": [["gemm", {"all": true}], ["m", {"each": [8, 9]}]], "each": places in them}.
+// these: {"words": [["gemm", {"all": true}], ["m", {"each": [8, 9]}]], "each": places in them}. In
+// place of "each" there may be "runs": [8, 3, 9, 1] is 8, 8, 8, 9.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,12 @@ Json table_of(const std::vector<Json>& objects);
 // few bytes of a file that nobody trusts may stand for any number of long texts.
 bool fits_memory(const nlohmann::json& table, std::size_t count);
 
-// One of the `count` objects of a table. Where the table is none, `error` says what is due.
+// The table with "each" in place of "runs". Errors: runs that are none, or of more than `count`
+// objects.
+nlohmann::json without_runs(nlohmann::json table, std::size_t count, std::string& error);
+
+// One of the `count` objects of a table without runs. Where the table is none, `error` says what is
+// due.
 nlohmann::json object_of(const nlohmann::json& table, std::size_t index, std::size_t count,
                          std::string& error);
 

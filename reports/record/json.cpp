@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 // Of record.json and record.jsonl. Another one means that a reader has to know more than that
 // fields were added.
-constexpr std::int64_t kFormat = 2;
+constexpr std::int64_t kFormat = 3;
 
 // Text from outside (PTX, file names) may hold any bytes; what is no UTF-8 becomes U+FFFD.
 std::string on_one_line(const Json& json) {
@@ -193,8 +193,11 @@ void read_passed(const nlohmann::json& json, std::string& error, RunRecord& reco
     const auto rows = static_cast<std::size_t>(count);
     if (!fits_memory(table["cases"], rows))
       error = fmt::format("{}: {} such cases are more than any run has", where, count);
+    if (!error.empty()) return;
+    const nlohmann::json cases = without_runs(table["cases"], rows, error);
+    if (!error.empty()) error = fmt::format("{}.cases: {}", where, error);
     for (std::size_t row = 0; error.empty() && row < rows; ++row) {
-      const nlohmann::json object = object_of(table["cases"], row, rows, error);
+      const nlohmann::json object = object_of(cases, row, rows, error);
       if (!error.empty()) {
         error = fmt::format("{}.cases.{}", where, error);
         return;

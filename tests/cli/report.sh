@@ -92,7 +92,7 @@ expect 2 "is a device" report /dev/zero
 head -c 2000 "$whole/record.json" >cut.json
 expect 2 "cut short" report cut.json
 sed '/^ "format": /d' "$whole/record.json" >old.json
-expect 2 "old.json: plumbline 0.1.0 wrote this record in format 1, and this program reads format 2 (run again" report old.json
+expect 2 "old.json: plumbline 0.1.0 wrote this record in format 1, and this program reads format 3 (run again" report old.json
 echo '{"cases": []}' >foreign.json
 expect 2 "foreign.json: not a whole record of plumbline: plumbline: missing" report foreign.json
 sed 's/"verdict": "pass"/"verdict": "<script>"/' "$whole/record.json" >hostile.json

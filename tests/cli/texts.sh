@@ -102,5 +102,47 @@ expect 2 "no sum of product.op is one of products that wgmma multiplies on sm_80
 expect 0 '{"name":"bias","role":"input","usual":"","formats":["bf16"' list text product.op --format json
 expect 2 "only texts have it" list kernels --format json
 
+# Indices of 64 bits, as PyTorch has them, read and stored.
+cat >nearest.op <<'TEXT'
+operation nearest(table[v, n], row[t]: s64 in -1 .. v) -> y[t, n], best[t]: s64
+  y[i, j] = where(row[i] < 0, 0, table[row[i], j])
+  best[i] = top[j, 0] where(row[i] < 0, 0, table[row[i], j])
+TEXT
+cat >nearest.cu <<'CODE'
+extern "C" __global__ void nearest(const float* table, const ROW* row, float* y, long long* best, int n) {
+  const long long r = row[STEP * blockIdx.x];
+  int largest = 0;
+  for (int j = 0; j < n; ++j) {
+    const float value = r < 0 ? 0.0f : table[r * n + j], before = r < 0 ? 0.0f : table[r * n + largest];
+    if (threadIdx.x == 0) y[blockIdx.x * n + j] = value;
+    if (value > before || before != before) largest = j;
+  }
+  if (threadIdx.x == 0) best[blockIdx.x] = largest;
+}
+CODE
+cat >nearest.toml <<'TEXT'
+computes = "nearest.op"
+summary = "rows of a table and where they are largest"
+source = "nearest.cu"
+flags = ["-DROW=long long", "-DSTEP=1"]
+targets = [80]
+entry = "nearest"
+parameters = ["ptr table", "ptr row", "ptr y", "ptr best", "s32 n"]
+[launch]
+grid = ["t"]
+block = [32]
+[formats]
+table = "f32"
+y = "f32"
+[contract]
+subnormals = "kept"
+TEXT
+expect 0 "1 passed, 0 failed" verify --kernel nearest.toml $quick
+sed -i 's/"-DROW=long long", "-DSTEP=1"/"-DROW=int", "-DSTEP=1"/' nearest.toml
+expect 1 "FAIL nearest" verify --kernel nearest.toml $quick -x
+# The lower half alone is right for indices that fit it.
+sed -i 's/"-DROW=int", "-DSTEP=1"/"-DROW=int", "-DSTEP=2"/' nearest.toml
+expect 0 "1 passed, 0 failed" verify --kernel nearest.toml $quick
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

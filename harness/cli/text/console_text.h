@@ -9,9 +9,9 @@
 namespace plumbline {
 
 // readable() text, in which the colors that Terminal paints are the only escape sequences. Where
-// GitHub Actions or Azure Pipelines read the log (GITHUB_ACTIONS is true, TF_BUILD is True), no line
-// is a command to them: "::error::x" becomes ": :error::x" at the start of a line, and "##[" and
-// "##vso[" become "## [" and "## vso[" anywhere.
+// GitHub Actions or Azure Pipelines read the log (GITHUB_ACTIONS is true, TF_BUILD is True), no
+// line is a command to them: "::error::x" becomes ": :error::x" at the start of a line, and "##["
+// and "##vso[" become "## [" and "## vso[" anywhere.
 std::string console_text(std::string_view text);
 
 // The text on one line: a tab or the end of a line becomes a space.

@@ -26,10 +26,10 @@
 namespace plumbline {
 
 // Element types, by the names that manifests and safetensors files have for them.
-enum class Type { f64, f32, f16, bf16, e4m3, e5m2, ue8m0, s8, u8, s32 };
+enum class Type { f64, f32, f16, bf16, e4m3, e5m2, ue8m0, s8, u8, s32, s64 };
 
 inline std::size_t bytes_of(Type type) {
-  constexpr std::size_t kBytes[] = {8, 4, 2, 2, 1, 1, 1, 1, 1, 4};
+  constexpr std::size_t kBytes[] = {8, 4, 2, 2, 1, 1, 1, 1, 1, 4, 8};
   return kBytes[static_cast<std::size_t>(type)];
 }
 
@@ -206,8 +206,8 @@ inline void write_elements(std::ostream& file, const TensorView& tensor) {
 // A safetensors file: 8 bytes with the length of a JSON header, the header, the data.
 inline void write_safetensors(const std::filesystem::path& path, const std::string& call, int sm,
                               const std::vector<TensorView>& tensors) {
-  constexpr const char* kTypes[] = {"F64",     "F32",     "F16", "BF16", "F8_E4M3",
-                                    "F8_E5M2", "F8_E8M0", "I8",  "U8",   "I32"};
+  constexpr const char* kTypes[] = {"F64",     "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2",
+                                    "F8_E8M0", "I8",  "U8",  "I32",  "I64"};
   std::string header =
       "{\"__metadata__\":{\"case\":" + json_text(call) + ",\"sm\":\"" + std::to_string(sm) + "\"}";
   std::int64_t begin = 0;

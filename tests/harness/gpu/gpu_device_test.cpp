@@ -493,7 +493,7 @@ TEST_F(GpuDevice, MapsHaveTheDriversNamesOfFormatsAndSwizzles) {
       {FormatId::e2m1, 13}, {FormatId::e2m3, 0},  {FormatId::e3m2, 0}, {FormatId::e4m3, 0},
       {FormatId::e5m2, 0},  {FormatId::ue8m0, 0}, {FormatId::f16, 6},  {FormatId::bf16, 9},
       {FormatId::tf32, 7},  {FormatId::f32, 7},   {FormatId::f64, 8},  {FormatId::s8, 0},
-      {FormatId::u8, 0},    {FormatId::s32, 3}};
+      {FormatId::u8, 0},    {FormatId::s32, 3},   {FormatId::s64, 5}};
   for (const Format& format : all_formats()) {
     TensorMap map = usual_map();
     map.format = format.id;

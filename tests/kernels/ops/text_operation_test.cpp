@@ -87,6 +87,30 @@ TEST(TextOperation, IntegersAreWhereTheTextSays) {
   EXPECT_THAT(status.error().text(), HasSubstr("gather_rows.op:2:"));
 }
 
+TEST(TextOperation, IndicesMayHave64Bits) {
+  const Result<Manifest> kernel = kernel_of(
+      "operation made(x[n], at[n]: s64 in -100 .. n) -> y[n], back[n]: s64\n"
+      "  y[i] = where(at[i] < 0, 0, x[max(at[i], 0)])\n  back[i] = at[i] * 3000000000\n",
+      "[formats]\nx = \"f32\"\ny = \"f32\"\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Problem problem = *parse_problem(kernel->schema(), "n=3");
+  CaseTensors tensors{*kernel->tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  EXPECT_EQ(tensors.find("at")->layout.storage_bytes(), 24);
+  tensors.find("at")->set_bits(0, static_cast<std::uint64_t>(std::int64_t{-100}));
+  tensors.find("at")->set_bits(1, 2);
+  EXPECT_TRUE(kernel->operation->check_values(problem, tensors).ok());
+  const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
+  Tensor got(tensors.find("back")->layout);
+  got.set_bits(0, static_cast<std::uint64_t>(std::int64_t{-300'000'000'000}));
+  got.set_bits(1, 6'000'000'000);
+  EXPECT_TRUE(oracle->judge(1, got, {}).failures.empty());
+  got.set_bits(1, 6'000'000'001);
+  EXPECT_EQ(oracle->judge(1, got, {}).failures.size(), 1u);
+  tensors.find("at")->set_bits(2, std::uint64_t{1} << 32);
+  EXPECT_FALSE(kernel->operation->check_values(problem, tensors).ok());
+}
+
 // Of a table that an index leaves under a condition, the element that is read is named.
 TEST(TextOperation, SubscriptsThatAreDataStayInside) {
   const Result<Manifest> kernel =

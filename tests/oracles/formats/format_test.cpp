@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
@@ -63,10 +64,15 @@ TEST(Format, IntegersSpanTheirRange) {
   EXPECT_EQ(to_double(format(FormatId::s8), 0x80), -128.0);
   EXPECT_EQ(to_double(format(FormatId::u8), 0xff), 255.0);
   EXPECT_EQ(to_double(format(FormatId::s32), 0x80000000u), -2147483648.0);
+  const Format& s64 = format(FormatId::s64);
+  EXPECT_EQ(to_double(s64, std::uint64_t{1} << 63), -0x1p63);
+  EXPECT_EQ(encode(s64, -5.0), ~std::uint64_t{4});
+  EXPECT_EQ(encode(s64, 0x1p63), s64.max_finite());
+  EXPECT_EQ(encode(s64, -0x1p64), std::uint64_t{1} << 63);
 }
 
 TEST(Format, EveryNameFindsItsFormatAndNoOtherDoes) {
-  ASSERT_EQ(all_formats().size(), 14u);
+  ASSERT_EQ(all_formats().size(), 15u);
   for (const Format& f : all_formats()) {
     ASSERT_TRUE(format_by_name(f.name).has_value()) << f.name;
     EXPECT_EQ(*format_by_name(f.name), f.id);

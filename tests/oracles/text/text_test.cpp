@@ -45,8 +45,8 @@ const Wrong kWrong[] = {
      "1:19: 'x' is there twice (use another name)"},
     {"operation f(exp[m]) -> y[m]\n  y[i] = exp[i]",
      "1:13: 'exp' is a function (use another name)"},
-    {"operation f(x[m]: s64) -> y[m]\n  y[i] = x[i]",
-     "1:19: there is no type 's64' (types are int, s8, u8, s32, bf16, f16, f32, e4m3, e5m2, "
+    {"operation f(x[m]: s16) -> y[m]\n  y[i] = x[i]",
+     "1:19: there is no type 's16' (types are int, s8, u8, s32, s64, bf16, f16, f32, e4m3, e5m2, "
      "ue8m0)"},
     {"operation f(x[m]: s32) -> y[m]\n  y[i] = x[i]",
      "1:13: which integers can 'x' have? (write x[...]: s32 in 0 .. n, without n itself)"},
@@ -62,7 +62,7 @@ const Wrong kWrong[] = {
      "1:19: the scalar 's' has no default (write s = 1, or what is usual)"},
     {"operation f(x[m]) -> y\n  y = x[0]", "1:22: the output 'y' has no sizes (write y[m])"},
     {"operation f(x[m]) -> y[m]: u8\n  y[i] = x[i]",
-     "1:22: the output 'y' cannot be u8 (outputs are s32, s8, or real numbers)"},
+     "1:22: the output 'y' cannot be u8 (outputs are s64, s32, s8, or real numbers)"},
     {"operation f(x[m, n]) -> y[m]\n  y[i] = top[j, 0] x[i, j]",
      "2:3: top[...] is the whole right side of an output that every kernel has (write id[i, s] = "
      "top[j, s] x[i, j] for an output id[m, k]: s32)"},

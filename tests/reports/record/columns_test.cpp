@@ -7,9 +7,9 @@ namespace plumbline {
 namespace {
 
 std::vector<nlohmann::json> objects_of(const Json& table, std::size_t count) {
-  const nlohmann::json read = nlohmann::json::parse(table.dump());
-  std::vector<nlohmann::json> objects;
   std::string error;
+  const nlohmann::json read = without_runs(nlohmann::json::parse(table.dump()), count, error);
+  std::vector<nlohmann::json> objects;
   for (std::size_t i = 0; i < count; ++i) objects.push_back(object_of(read, i, count, error));
   EXPECT_EQ(error, "");
   return objects;
@@ -43,6 +43,27 @@ TEST(Columns, SayOnceWhatManyShare) {
   EXPECT_EQ(table["at"], Json::parse(R"({"each": [0, 1, 2, 3, 4, 5, 6, 7, 8]})"));
   EXPECT_EQ(table["text"],
             Json::parse(R"({"values": ["long", "longer"], "each": [0, 1, 1, 0, 1, 1, 0, 1, 1]})"));
+}
+
+TEST(Columns, SayInRunsWhatComesInARow) {
+  std::vector<Json> objects;
+  for (int i = 0; i < 90; ++i)
+    objects.push_back({{"m", i < 50 ? 8 : 9}, {"text", i < 70 ? "n=3" : "n=4"}, {"at", i}});
+  const Json table = table_of(objects);
+  EXPECT_EQ(table["m"], Json::parse(R"({"runs": [8, 50, 9, 40]})"));
+  EXPECT_EQ(table["text"], Json::parse(R"({"runs": ["n=3", 70, "n=4", 20]})"));
+  EXPECT_TRUE(table["at"].contains("each"));
+  EXPECT_EQ(objects_of(table, objects.size())[50], nlohmann::json::parse(objects[50].dump()));
+}
+
+TEST(Columns, AreOfNoMoreCasesThanThereAre) {
+  for (const char* runs : {"7", "[8]", "[8, -1]", "[8, 3]", "[8, 1, 9, 2]", "[8, \"a\"]",
+                           "[8, 18446744073709551615]"}) {
+    std::string error;
+    (void)without_runs(nlohmann::json::parse(fmt::format(R"({{"m": {{"runs": {}}}}})", runs)), 2,
+                       error);
+    EXPECT_EQ(error, "runs are due: in turns a value and how many cases have it") << runs;
+  }
 }
 
 // A claim is named "bits", as one of the two members of a number that JSON lacks.

@@ -142,11 +142,11 @@ TEST_F(ReadRecord, SaysThatAnotherVersionWroteIt) {
   Json json = Json::parse(record_json(full_record()));
   for (const bool lines : {false, true}) {
     const std::string name = lines ? "record.jsonl" : "record.json";
-    json["format"] = 3;
+    json["format"] = 4;
     const Result<RunRecord> newer = read_record(write(json.dump(), name));
     ASSERT_FALSE(newer);
     EXPECT_EQ(newer.error().message,
-              "plumbline 0.1.0 wrote this record in format 3, and this program reads format 2");
+              "plumbline 0.1.0 wrote this record in format 4, and this program reads format 3");
     EXPECT_EQ(newer.error().where, folder_ + "/" + name);
     EXPECT_THAT(newer.error().hint, HasSubstr("run again"));
     json.erase("format");  // the first versions had none
