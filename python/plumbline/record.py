@@ -25,20 +25,27 @@ def counts_of(text: str) -> tuple[int, list[int]]:
     return numbers[0] if numbers else 0, numbers[1:]
 
 
+def without_runs(table: Any) -> Any:
+    """A table of columns with ``"each": [8, 8, 9]`` in place of ``"runs": [8, 2, 9, 1]``."""
+    if isinstance(table, list):
+        return [without_runs(part) for part in table]
+    if not isinstance(table, dict):
+        return table
+    result = {key: without_runs(part) for key, part in table.items() if key != "runs"}
+    if "runs" in table:
+        pairs = zip(table["runs"][::2], table["runs"][1::2])
+        result["each"] = [value for value, times in pairs for _ in range(times)]
+    return result
+
+
 def value_of(column: dict[str, Any], index: int) -> Any:
     """The value of a column at a place.
 
     A column is ``{"all": v}``, ``{"each": [...]}``, or ``{"values": [...], "each": places}`` with
-    ``"words"`` in place of ``"values"`` where the values are texts made of words, and ``"runs"``
-    in place of ``"each"``: in turns a value and how often it comes.
+    ``"words"`` in place of ``"values"`` where the values are texts made of words.
     """
     if "all" in column:
         return column["all"]
-    if "runs" in column:
-        runs = column.pop("runs")
-        column["each"] = [
-            value for value, times in zip(runs[::2], runs[1::2]) for _ in range(times)
-        ]
     value = column["each"][index]
     if "words" in column:
         words = ((name, value_of(part, value)) for name, part in column["words"])
@@ -49,7 +56,7 @@ def value_of(column: dict[str, Any], index: int) -> Any:
 
 
 def object_of(table: dict[str, Any], index: int) -> dict[str, Any]:
-    """The object that a table of columns holds at a place."""
+    """The object that a table of columns, without runs, holds at a place."""
     result: dict[str, Any] = {}
     for key, part in table.items():
         if isinstance(part, list):
@@ -66,9 +73,8 @@ def object_of(table: dict[str, Any], index: int) -> dict[str, Any]:
 
 def cases_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     """All cases of a parsed record.json, in the order of the plan."""
-    passed = [
-        object_of(table["cases"], index)
-        for table in record["passed"]
-        for index in range(table["count"])
-    ]
+    passed = []
+    for table in record["passed"]:
+        cases = without_runs(table["cases"])
+        passed += [object_of(cases, index) for index in range(table["count"])]
     return sorted(record["cases"] + passed, key=lambda case: int(case["position"]))
