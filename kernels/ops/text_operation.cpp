@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 6> kRead = {"bf16", "f16", "f32", "e4m3",
 constexpr std::array<std::string_view, 4> kUnits = {"fma.f32", "mma.sync", "wgmma", "tcgen05"};
 constexpr std::array<std::string_view, 2> kSums = {"parallel", "any"};
 constexpr std::array<std::string_view, 3> kFunctions = {"fast", "approx", "precise"};
+constexpr std::array<std::string_view, 2> kSumStarts = {"zero", "addend"};
 constexpr std::array<std::string_view, 2> kSubnormals = {"flushed", "kept"};
 
 constexpr auto kWord = FieldKind::word;
@@ -54,6 +55,7 @@ constexpr std::array kTerms = {
     Field{"sums", kWord, 0, 0, 0, kSums, "how many additions a term of a sum of n passes through: parallel, at most n / 32 + 6; any, n - 1"},
     Field{"lanes", kInteger, 0, 0, 65536, {}, "partial sums of a sum, joined in pairs; 0: as `sums` says"},
     Field{"vector", kInteger, 1, 1, 64, {}, "neighboring terms that a partial sum takes at a time"},
+    Field{"sum_start", kWord, 0, 0, 0, kSumStarts, "what a sum begins with, to which one value is added: zero; or that value, as where a bias or C is in the accumulators first"},
     Field{"functions", kWord, 0, 0, 0, kFunctions, "fast: CUDA's approximate forms may be used; approx: and tanh.approx; precise: CUDA's library and division to nearest"},
     Field{"subnormals", kWord, 0, 0, 0, kSubnormals, "of f32: whether operands and results below 2^-126 may count as 0"},
 };
@@ -593,6 +595,7 @@ class Loaded final : public TextOperation {
     out.products = unit_of(terms, sm);
     out.any_order = terms.word("sums") == "any";
     out.lanes = terms.integer("lanes");
+    out.begins_with_addend = terms.word("sum_start") == "addend";
     out.vector = terms.integer("vector");
     const auto word = std::ranges::find(kFunctions, terms.word("functions")) - kFunctions.begin();
     out.functions = static_cast<text::Arithmetic::Functions>(word);

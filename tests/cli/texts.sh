@@ -102,6 +102,55 @@ expect 2 "no sum of product.op is one of products that wgmma multiplies on sm_80
 expect 0 '{"name":"bias","role":"input","usual":"","formats":["bf16"' list text product.op --format json
 expect 2 "only texts have it" list kernels --format json
 
+# Accumulators that begin with C, as fragments of wmma that were loaded from it.
+cat >onto.op <<'TEXT'
+operation onto(a[m, k], b[k, n], c[m, n]) -> d[m, n]
+  d[i, j] = c[i, j] + sum[l] (a[i, l] * b[l, j])
+TEXT
+cat >onto.cu <<'CODE'
+#include <cuda_bf16.h>
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void onto(const __nv_bfloat16* a, const __nv_bfloat16* b, const float* c, float* d, int n, int k) {
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> x;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::row_major> y;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  const long long corner = (long long)(16 * blockIdx.y) * n + 16 * blockIdx.x;
+  wmma::load_matrix_sync(sum, c + corner, n, wmma::mem_row_major);
+  for (int l = 0; l < k; l += 16) {
+    wmma::load_matrix_sync(x, a + (long long)(16 * blockIdx.y) * k + l, k);
+    wmma::load_matrix_sync(y, b + (long long)l * n + 16 * blockIdx.x, n);
+    wmma::mma_sync(sum, x, y, sum);
+  }
+  wmma::store_matrix_sync(d + corner, sum, n, wmma::mem_row_major);
+}
+CODE
+cat >onto.toml <<'TEXT'
+computes = "onto.op"
+summary = "a product that is added to C in the accumulators"
+source = "onto.cu"
+targets = [80, 90]
+entry = "onto"
+parameters = ["ptr a", "ptr b", "ptr c", "ptr d", "s32 n", "s32 k"]
+[launch]
+grid = ["n / 16", "m / 16"]
+block = [32]
+[formats]
+a = "bf16"
+b = "bf16"
+c = "f32"
+d = "f32"
+[[domain]]
+require = "m % 16 == 0 && n % 16 == 0 && k % 16 == 0 && n > 0 && m > 0"
+reason = "whole fragments"
+[contract]
+unit = "mma.sync"
+sum_start = "addend"
+TEXT
+expect 0 "1 passed, 0 failed" verify --kernel onto.toml $quick
+sed -i '/^sum_start/d' onto.toml
+expect 1 'fits: sums begin with what is added to them; if that is meant, the contract says sum_start = "addend"' verify --kernel onto.toml $quick -x
+
 # Indices of 64 bits, as PyTorch has them, read and stored.
 cat >nearest.op <<'TEXT'
 operation nearest(table[v, n], row[t]: s64 in -1 .. v) -> y[t, n], best[t]: s64

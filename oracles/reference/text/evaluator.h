@@ -11,6 +11,8 @@
 //
 // A domain that tells sums on tensor cores from others also has Products, a sum of products that
 // grows pair by pair, and product_sum(node), which is null for any other sum.
+// A domain that has begins_with_addend() may tell that of c + sum[...] the sum begins with c: then
+// Total and Products have begin(c), and placed(node, child, a) is the sum's value as that of c + sum.
 // A domain that computes each step in its own way has enter(step), which tells the step before, and
 // finished(step, value).
 //
@@ -373,10 +375,45 @@ class Evaluator {
     }
   }
 
+  // c + sum[...] as a sum that begins with c; nothing where it is none, or where many have the sum
+  // in common.
+  std::optional<Value> begun_sum(const Expression& node) {
+    if (!domain_.begins_with_addend() || node.children.size() != 2) return std::nullopt;
+    const auto is_sum = [&](std::size_t i) {
+      const Expression& one = *node.children[i];
+      return one.op == Op::reduce && one.type == Type::real && one.memo < 0 && !node.negative[i] &&
+             one.id == static_cast<int>(Reduction::sum);
+    };
+    const std::size_t which = is_sum(0) ? 0 : 1;
+    if (!is_sum(which)) return std::nullopt;
+    const Expression& other = *node.children[1 - which];
+    Value first = real(other);
+    if (node.negative[1 - which]) first = domain_.negate(other, first);
+    return domain_.placed(node, which, reduction(*node.children[which], &first));
+  }
+
+  // Of a reduction of real numbers; `first`: what it begins with.
+  Value reduction(const Expression& node, const Value* first) {
+    if constexpr (requires { typename Domain::Products; }) {
+      if (const auto* sum = domain_.product_sum(node)) return products(node, *sum, first);
+    }
+    typename Domain::Total total(domain_, node);
+    if constexpr (requires { domain_.begins_with_addend(); }) {
+      if (first != nullptr) total.begin(*first);
+    }
+    reduce(node, 0, [&](const Truth& counts) {
+      if (counts.holds || counts.open()) total.add(real(*node.children[0]), counts);
+    });
+    return total.value();
+  }
+
   // A term whose condition does not hold may be 0 to a kernel, which multiplies whole tiles.
   template <typename Sum>
-  Value products(const Expression& node, const Sum& sum) {
+  Value products(const Expression& node, const Sum& sum, const Value* first) {
     typename Domain::Products total(domain_, sum);
+    if constexpr (requires { domain_.begins_with_addend(); }) {
+      if (first != nullptr) total.begin(*first);
+    }
     const Expression& body = *node.children[0];
     reduce(node, 0, [&](const Truth& counts) {
       if (!counts.holds && !counts.open()) return total.skip();
@@ -427,6 +464,10 @@ class Evaluator {
         return domain_.used(node, kept_element(node.id, at));
       }
       case Op::sum:
+        if constexpr (requires { domain_.begins_with_addend(); }) {
+          if (const std::optional<Value> begun = begun_sum(node)) return *begun;
+        }
+        [[fallthrough]];
       case Op::product: {
         const auto combined = [&](std::span<const Value> of) {
           return node.op == Op::sum ? domain_.sum(node, of) : domain_.product(node, of);
@@ -467,16 +508,7 @@ class Evaluator {
         return domain_.either(chosen, a, b);
       }
       case Op::reduce:
-        return remembered(node, reals_, [&] {
-          if constexpr (requires { typename Domain::Products; }) {
-            if (const auto* sum = domain_.product_sum(node)) return products(node, *sum);
-          }
-          typename Domain::Total total(domain_, node);
-          reduce(node, 0, [&](const Truth& counts) {
-            if (counts.holds || counts.open()) total.add(child(0), counts);
-          });
-          return total.value();
-        });
+        return remembered(node, reals_, [&] { return reduction(node, nullptr); });
       default:
         fail(node.place, "no number");
     }

@@ -10,6 +10,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/base/numbers.h"
+#include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/bounds/contract/f32_errors.h"
 #include "oracles/bounds/contract/rows.h"
 #include "oracles/formats/encode.h"
@@ -237,6 +238,10 @@ Form Forms::special_sum(const Expression& node, std::span<const Form> of, double
   const auto roundings = static_cast<std::int64_t>(of.size()) - 1;
   return special(total.total(gamma(roundings), static_cast<double>(roundings) * tiny()), value,
                  error);
+}
+
+Form Forms::placed(const Expression& node, std::size_t child, const Form& a) const {
+  return *InPlace(node, child, a);
 }
 
 Form Forms::sum(const Expression& node, std::span<const Form> of) const {
@@ -809,6 +814,12 @@ Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
 Forms::Total::Total(const Forms& forms, const Expression& node)
     : forms_(forms), node_(node), kind_(static_cast<Reduction>(node.id)) {}
 
+// Whatever partial sum it begins, that one has an addition more.
+void Forms::Total::begin(const Form& first) {
+  begun_ = true;
+  add(without_symbols(first), {true});
+}
+
 void Forms::Total::add(const Form& term, const Truth& counts) {
   if (kind_ != Reduction::sum) {
     // A kernel begins with this, and keeps it where all terms are NaN and lose.
@@ -851,7 +862,8 @@ void Forms::Total::add(const Form& term, const Truth& counts) {
 }
 
 Form Forms::Total::sum() const {
-  const std::int64_t additions = forms_.arithmetic_.additions(terms_);
+  const std::int64_t additions =
+      begun_ ? forms_.arithmetic_.additions(terms_ - 1) + 1 : forms_.arithmetic_.additions(terms_);
   const double lost = static_cast<double>(terms_) * forms_.tiny();
   if (special_ || magnitude_ * (1 + gamma(additions)) > kLargest)
     return special(spans_.total(gamma(additions), lost), total_.value, total_.error);
@@ -876,6 +888,14 @@ Form Forms::Total::value() const {
 
 bool Forms::Products::is_known(const Form& x) {
   return !x.special && x.reach() == 0 && x.error == 0;
+}
+
+// A product of a step of its own: the steps behind it begin with the sum that it leaves.
+void Forms::Products::begin(const Form& first) {
+  add(without_symbols(first), stored(1), {true});
+  const std::int64_t elements =
+      bound::NodePlan(how_.model).instruction_length * how_.model.node.group;
+  for (std::int64_t k = 1; k < elements; ++k) skip();
 }
 
 void Forms::Products::add(const Form& a, const Form& b, const Truth& counts) {

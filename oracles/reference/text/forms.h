@@ -39,7 +39,8 @@ struct Arithmetic {
   std::int64_t lanes = 0, vector = 1;
   bool any_order = false;
   Functions functions = Functions::fast;
-  bool flushed = true;  // subnormal operands and results may count as 0
+  bool flushed = true;              // subnormal operands and results may count as 0
+  bool begins_with_addend = false;  // of c + sum[...] the sum begins with c
   ProductUnit products{.unit = {Unit::fma_f32, Instruction::mma_sync}};
 
   std::int64_t additions(std::int64_t terms) const;
@@ -78,6 +79,11 @@ class Forms {
     return products_ ? products_->find(sum) : nullptr;
   }
 
+  bool begins_with_addend() const { return arithmetic_.begins_with_addend; }
+
+  // A child's value, as that of a node that is nothing else.
+  Form placed(const Expression& node, std::size_t child, const Form& a) const;
+
   Form real(double x, double rest = 0) const;
   Form whole(std::int64_t k) const;
   Form input(double x) const;
@@ -96,6 +102,7 @@ class Forms {
   class Total {
    public:
     Total(const Forms& forms, const Expression& node);
+    void begin(const Form& first);
     void add(const Form& term, const Truth& counts);
     Form value() const;
 
@@ -106,6 +113,7 @@ class Forms {
     const Expression& node_;
     Reduction kind_;
     std::int64_t terms_ = 0;
+    bool begun_ = false;  // the first term was there before
     Form total_;
     SpanSum spans_;
     double magnitude_ = 0;
@@ -123,6 +131,9 @@ class Forms {
     static Form stored(double x) { return Forms({.flushed = false}).input(x); }
 
     void skip() { add(Form{}, Form{}, {true}); }
+
+    // Before all products: the accumulator of the first instruction.
+    void begin(const Form& first);
 
     void add(const Form& a, const Form& b, const Truth& counts);
     Form value() const;

@@ -330,12 +330,9 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     const double one = std::fabs(to_double(f, got.bits(i)));
     if (std::isfinite(one)) largest = std::max(largest, one);
   }
-  for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
-    auto program = check_operation(edit.text);
-    if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
-    const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
-    if (!instance) continue;
-    Evaluator<Forms> evaluator = forms_of(*instance);
+  // Whether this text, computed so, has what was stored.
+  const auto gives = [&](const Instance& instance, const Arithmetic& arithmetic) {
+    Evaluator<Forms> evaluator = forms_of(instance, arithmetic);
     // A range that holds almost anything is no explanation.
     const auto fits_defined = [&](std::int64_t i) {
       if (is_integer(output)) {
@@ -359,9 +356,21 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
       }
     };
     bool all = fits(index);
-    const std::int64_t elements = std::min(kMostElements, instance->step_elements(step));
+    const std::int64_t elements = std::min(kMostElements, instance.step_elements(step));
     for (std::int64_t i = 0; all && i < elements; ++i) all = fits(i);
-    if (all) found.names.push_back(edit.name);
+    return all;
+  };
+  Arithmetic begun = arithmetic_;
+  begun.begins_with_addend = true;
+  if (!arithmetic_.begins_with_addend && gives(instance_, begun))
+    found.names.emplace_back(
+        "sums begin with what is added to them; if that is meant, the contract says "
+        "sum_start = \"addend\"");
+  for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
+    auto program = check_operation(edit.text);
+    if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
+    const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
+    if (instance && gives(*instance, arithmetic_)) found.names.push_back(edit.name);
   }
   return found;
 }

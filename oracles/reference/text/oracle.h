@@ -44,13 +44,13 @@ class TextOracle final : public CaseOracle {
 
   bool is_integer(int output) const { return step_of(output).type == Type::integer; }
 
-  Evaluator<Forms> forms_of(const Instance& instance) const {
-    Evaluator<Forms> evaluator(instance, inputs_, Forms(arithmetic_, instance));
+  Evaluator<Forms> forms_of(const Instance& instance, const Arithmetic& arithmetic) const {
+    Evaluator<Forms> evaluator(instance, inputs_, Forms(arithmetic, instance));
     evaluator.give(given_);
     return evaluator;
   }
 
-  Evaluator<Forms> forms() const { return forms_of(instance_); }
+  Evaluator<Forms> forms() const { return forms_of(instance_, arithmetic_); }
 
   ElementVerdict element(Evaluator<Forms>& evaluator, int output, std::int64_t index,
                          std::uint64_t got) const;

@@ -42,6 +42,10 @@ class Drawn {
     products_ = std::move(products);
   }
 
+  bool begins_with_addend() const { return arithmetic_.begins_with_addend; }
+
+  float placed(const Expression&, std::size_t, float a) const { return a; }
+
   float real(double x, double = 0) const { return flushed(static_cast<float>(x)); }
 
   float whole(std::int64_t k) const { return static_cast<float>(k); }
@@ -137,6 +141,8 @@ class Drawn {
 
     void skip() { add(0, 0, {true}); }
 
+    void begin(float) { ADD_FAILURE() << "kernels with tensor cores begin with zero here"; }
+
     void add(float a, float b, const Truth&) {
       of_.a.push_back(a);
       of_.b.push_back(b);
@@ -170,10 +176,12 @@ class Drawn {
     Total(const Drawn& drawn, const Expression& node)
         : drawn_(drawn), kind_(static_cast<Reduction>(node.id)) {}
 
+    void begin(float first) { first_ = first; }
+
     void add(float term, const Truth&) { terms_.push_back(term); }
 
     float value() const {
-      if (kind_ == Reduction::sum) return drawn_.total(terms_);
+      if (kind_ == Reduction::sum) return drawn_.total(terms_, first_);
       const bool maximum = kind_ == Reduction::max;
       float out = maximum ? -kFloatInfinity : kFloatInfinity;
       for (const float one : terms_) out = drawn_.extreme(maximum, out, one);
@@ -183,6 +191,7 @@ class Drawn {
    private:
     const Drawn& drawn_;
     Reduction kind_;
+    float first_ = 0;
     std::vector<float> terms_;
   };
 
@@ -221,10 +230,10 @@ class Drawn {
   }
 
   // In any order one after the other, or by 32 lanes whose sums are joined in pairs.
-  float total(std::vector<float> terms) const {
+  float total(std::vector<float> terms, float first) const {
     const auto add = [&](float& to, float term) { to = flushed(to + term); };
     if (arithmetic_.any_order) {
-      float out = 0;
+      float out = first;
       for (; !terms.empty(); terms.pop_back()) {
         std::swap(terms.back(), terms[static_cast<std::size_t>(random_->below(terms.size()))]);
         add(out, terms.back());
@@ -232,6 +241,7 @@ class Drawn {
       return out;
     }
     std::vector<float> lanes(32);
+    lanes[0] = first;
     for (std::size_t i = 0; i < terms.size(); ++i) add(lanes[i % 32], terms[i]);
     for (std::size_t step = 16; step > 0; step /= 2) {
       for (std::size_t i = 0; i < step; ++i) add(lanes[i], lanes[i + step]);

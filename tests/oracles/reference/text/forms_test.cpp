@@ -176,5 +176,30 @@ TEST(TextForms, PreciseQuotientsRoundOnce) {
   EXPECT_EQ(range(7).low, static_cast<double>(7.0f / 3.0f));
 }
 
+// A bias or C that is in the accumulators first: what is added to something large loses more.
+TEST(TextForms, ASumMayBeginWithWhatIsAddedToIt) {
+  int beyond = 0;  // values that a kernel which begins with zero cannot have
+  for (const char* value : {"4e6 * c[i] + sum[j] x[i, j]", "max((sum[j] x[i, j]) - 4e6 * c[i], 0)",
+                            "4e6 * c[i] + sum[j if j < 3] x[i, j]"}) {
+    for (const bool any : {false, true}) {
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const TextProblem problem(
+            fmt::format("operation f(x[m, n], c[m]) -> y[m]\n  y[i] = {}\n", value), {4, 90},
+            kData[0].element, seed);
+        Arithmetic arithmetic{.any_order = any};
+        const std::vector<Form> with_zero = problem.over(Forms(arithmetic));
+        arithmetic.begins_with_addend = true;
+        const std::vector<Form> forms = problem.over(Forms(arithmetic));
+        const std::vector<float> kernel = problem.over(Drawn(arithmetic, seed));
+        for (std::size_t i = 0; i < kernel.size(); ++i) {
+          EXPECT_TRUE(ranged(forms[i]).range.contains(kernel[i])) << value << " seed " << seed;
+          beyond += !ranged(with_zero[i]).range.contains(kernel[i]);
+        }
+      }
+    }
+  }
+  EXPECT_GT(beyond, 20);
+}
+
 }  // namespace
 }  // namespace plumbline::text
