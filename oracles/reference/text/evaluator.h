@@ -12,7 +12,8 @@
 // A domain that tells sums on tensor cores from others also has Products, a sum of products that
 // grows pair by pair, and product_sum(node), which is null for any other sum.
 // A domain that has begins_with_addend() may tell that of c + sum[...] the sum begins with c: then
-// Total and Products have begin(c), and placed(node, child, a) is the sum's value as that of c + sum.
+// Total and Products have begin(c), and placed(node, child, a) is the sum's value as that of
+// c + sum.
 // A domain that computes each step in its own way has enter(step), which tells the step before, and
 // finished(step, value).
 //
