@@ -19,6 +19,10 @@ GiveUpOn::GiveUpOn(const std::atomic<bool>* flag) : before_(give_up) { give_up =
 
 GiveUpOn::~GiveUpOn() { give_up = before_; }
 
+void stop_if_given_up() {
+  if (give_up != nullptr && *give_up) throw GivenUp();
+}
+
 void on_threads(std::int64_t threads, const std::function<void()>& work) {
   run_on_threads(threads, [&](std::int64_t i) {
     work();

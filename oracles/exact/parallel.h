@@ -10,14 +10,15 @@
 
 namespace plumbline {
 
-// Thrown by for_each_piece() when nobody wants the result any more.
+// Thrown by for_each_piece() and stop_if_given_up() when nobody wants the result any more.
 class GivenUp : public std::exception {
  public:
   const char* what() const noexcept override { return "given up"; }
 };
 
 // While one lives, for_each_piece() of this thread, and of the pieces within, begins no piece once
-// the flag is true, and throws GivenUp. Without one it runs to its end. Null: nobody asks.
+// the flag is true, and throws GivenUp, as stop_if_given_up() does. Without one it runs to its end.
+// Null: nobody asks.
 class GiveUpOn {
  public:
   explicit GiveUpOn(const std::atomic<bool>* flag);
@@ -28,6 +29,9 @@ class GiveUpOn {
  private:
   const std::atomic<bool>* before_;
 };
+
+// For loops of one thread that may take minutes.
+void stop_if_given_up();
 
 // Calls work() once on each of up to `threads` threads, of which the caller's is one, and waits for
 // all of them, as run_on_threads() does (oracles/base/threads.h).

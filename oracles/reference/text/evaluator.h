@@ -36,6 +36,7 @@
 
 #include <fmt/format.h>
 
+#include "oracles/exact/parallel.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/tensor.h"
 #include "oracles/reference/oracle.h"
@@ -97,6 +98,7 @@ class Evaluator {
 
   // Of a step, by row-major index.
   Value element(int step, std::int64_t index) {
+    tick();
     const StepTensor& tensor = instance_.program().steps[static_cast<std::size_t>(step)];
     const Piece& piece = instance_.locate(step, index, slots_);
     if (tensor.type == Type::integer) return domain_.whole(integer(*piece.value));
@@ -105,6 +107,7 @@ class Evaluator {
 
   // The same of a step of real numbers, computed once.
   const Value& kept_element(int step, std::int64_t index) {
+    tick();
     return kept(step, index, &Kept::reals,
                 [&](const Piece& piece) { return computed(step, *piece.value); });
   }
@@ -147,6 +150,11 @@ class Evaluator {
 
  private:
   static constexpr Truth kAlways{true};
+
+  // Large tensors take minutes: who does not want them any more need not wait.
+  void tick() {
+    if ((++ticks_ & 1023) == 0) stop_if_given_up();
+  }
 
   // What was computed of one step.
   struct Kept {
@@ -327,6 +335,7 @@ class Evaluator {
     const std::int64_t low = range.low ? integer(*range.low) : 0;
     const std::int64_t high = integer(*range.high[0]);
     for (std::int64_t i = low; i < high; ++i) {
+      tick();
       slots_[static_cast<std::size_t>(range.slot)] = i;
       reduce(node, depth + 1, body);
     }
@@ -544,6 +553,7 @@ class Evaluator {
   std::vector<Memo<Value>> reals_;
   std::vector<Memo<std::int64_t>> integers_;
   std::vector<std::vector<std::int64_t>> given_;
+  std::uint32_t ticks_ = 0;
   std::vector<Value> operands_;  // of the sums and products that are being computed
 };
 

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <set>
 
+#include "oracles/exact/parallel.h"
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/operation_case.h"
 
@@ -161,6 +163,16 @@ TEST(TextOperation, WhatHasNoValueIsAnErrorOfTheCase) {
   } catch (const Undefined& undefined) {
     EXPECT_THAT(undefined.error().text(), HasSubstr("made.op:2:18: a division by 0"));
   }
+}
+
+TEST(TextOperation, JudgingEndsWhereItIsGivenUp) {
+  const OperationCase made("add_rmsnorm_bf16", "m=64 n=100", 80);
+  const Tensor got(made.tensors.find("y")->layout);
+  std::atomic<bool> flag = false;
+  const GiveUpOn when_asked(&flag);
+  EXPECT_NO_THROW((void)made.oracle->judge(1, got, {}));
+  flag = true;
+  EXPECT_THROW((void)made.oracle->judge(1, got, {}), GivenUp);
 }
 
 TEST(TextOperation, AWrongTextIsRefusedWithItsPlace) {
