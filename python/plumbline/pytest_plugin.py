@@ -30,6 +30,8 @@ from .errors import (
 )
 from .report import Case, read_record
 
+# Lines of an explanation that a failure shows; the report has all of them.
+_LINES_OF_EXPLANATION = 12
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
 _BATCH = 32
 
@@ -42,6 +44,7 @@ class Plan:
     on: str
     texts: tuple[tuple[str, int], ...]  # a case, and the chip that it runs on
     results: dict[tuple[str, int], Case | Error] = field(default_factory=dict, repr=False)
+    explanations: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def result(self, place: int) -> Case | Error:
         key = self.texts[place]
@@ -67,6 +70,8 @@ class Plan:
             shutil.rmtree(folder, ignore_errors=True)
         for case in record.cases:
             self.results[case.case, chip] = case
+        for card in record.counterexamples:
+            self.explanations[card.original, chip] = card.explanation
         lost = InternalError(f"plumbline replay ended with {ended.exit_code} without this case")
         for text in batch:
             self.results.setdefault((text, chip), lost)
@@ -120,6 +125,8 @@ class PlannedCase:
                     f"{output.name}: {output.failed} of {output.compared} elements mismatch, the "
                     f"largest error is {output.worst_ulp:.4g} ulp"
                 )
+        told = self.plan.explanations.get(self.plan.texts[self.place], ())
+        lines += [f"  {line}" for line in told[:_LINES_OF_EXPLANATION]]
         lines += [f"replay:  {self.replay}", f"explain: {self.replay.replace('replay', 'explain', 1)}"]
         kinds: dict[str, type[Error]] = {"fail": Broken, "mistrusted": Mistrusted}
         raise kinds.get(case.verdict, Error)("\n".join(lines))

@@ -44,6 +44,8 @@ def test_cases_are_tests(tmp_path, flags):
     assert re.search(r"[1-9]\d* failed, [1-9]\d* passed", said)
     replay = re.search(r"replay:  (plumbline replay '(.*)' --kernel flushed.toml --on emulator --sm 80)", said)
     assert f"test_kernels.py::test_flushed[{replay[2]} [sm_80]]" in said
+    # What was stored, what is exact, and what fits.
+    assert re.search(r"exact \S+; before it is stored, .*; the kernel stored \S+", said) and "simple faults" in said
     assert "Broken: fail: " in said and "test_shipped" not in said.split("short test summary")[1]
     again = subprocess.run([program.find_program(), *shlex.split(replay[1])[1:]], capture_output=True, text=True, cwd=tmp_path)
     assert again.returncode == 1
