@@ -466,6 +466,9 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
           "a path of its own for a width that models have");
       add(sized(size.name, 65573, 1, 1, outputs.front()), "normal", "long", "tight",
           "a row longer than 16 bits count, and in f32 than shared memory");
+    } else if (size.tile == 0) {  // tiles are fewer
+      add(sized(size.name, 65573, 3, 1, outputs.front()), "normal", "long", "tight",
+          "more rows than 16 bits count, or than grids have in y and z");
     }
     if (size.may_be_empty)
       add(sized(size.name, 0, 12, 3, outputs.front()), "normal", "empty", "tight",

@@ -151,6 +151,19 @@ expect 0 "1 passed, 0 failed" verify --kernel onto.toml $quick
 sed -i '/^sum_start/d' onto.toml
 expect 1 'fits: sums begin with what is added to them; if that is meant, the contract says sum_start = "addend"' verify --kernel onto.toml $quick -x
 
+# A row number of 16 bits, which no small case shows.
+printf 'operation twice(x[m, n]) -> y[m, n]\n  y[i, j] = 2 * x[i, j]\n' >twice.op
+cat >twice.cu <<'CODE'
+extern "C" __global__ void twice(const float* x, float* y, int n) {
+  const unsigned short row = blockIdx.x;
+  for (int j = threadIdx.x; j < n; j += 32) y[(long long)row * n + j] = 2 * x[(long long)row * n + j];
+}
+CODE
+sed 's/onto/twice/; s/"ptr a.*"s32 k"/"ptr x", "ptr y", "s32 n"/; s|^grid.*|grid = ["m"]|; s/^a = "bf16"/x = "f32"/; s/^d = /y = /; /^[bc] = /d; /^\[\[domain/,$d' onto.toml >twice.toml
+expect 1 "y[65536,0]" verify --kernel twice.toml $quick --no-shrink
+sed -i 's/unsigned short/unsigned/' twice.cu
+expect 0 "1 passed, 0 failed" verify --kernel twice.toml $quick
+
 # Indices of 64 bits, as PyTorch has them, read and stored.
 cat >nearest.op <<'TEXT'
 operation nearest(table[v, n], row[t]: s64 in -1 .. v) -> y[t, n], best[t]: s64
