@@ -183,7 +183,9 @@ Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting 
   bool rows = true;
   for (const StepTensor& step : out.program_->steps) {
     for (const Piece& piece : step.pieces) {
-      if (Status defined = out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, 1);
+      // Long expressions at fewer ends: this is done for every problem.
+      const int ends = 1 + static_cast<int>(piece.value->operations / 64);
+      if (Status defined = out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, ends);
           !defined)
         return defined.error();
       const bool first = !piece.subscripts.empty() && piece.subscripts[0]->op == Op::index;
@@ -482,7 +484,7 @@ Status Instance::check_defined(const Expression& node, std::vector<std::int64_t>
 }
 
 // The values (or the condition that they have) with the indices at all of their ends together; of
-// the ranges behind the first ten with the lower end alone.
+// the inner ones of many ranges with the lower end alone. `ends`: how many combinations there are.
 Status Instance::check_ranges(std::span<const Range> ranges, const Expression* condition,
                               std::span<const ExpressionPtr> values,
                               std::vector<std::int64_t>& slots, int ends) const {

@@ -269,6 +269,20 @@ TEST(OperationText, PiecesOfManyDimensionsCoverAnOutputOnce) {
             std::string::npos);
 }
 
+// Subscripts are tried at the ends of all indices together, but not of long expressions: with them
+// this takes minutes.
+TEST(OperationText, ManyIndicesAroundManySubscriptsAreCheckedSoon) {
+  std::string text = "operation f(x[n]) -> y[n]\n  y[i] = ", terms, index;
+  for (int k = 0; k < 10; ++k) {
+    text += fmt::format("sum[a{} < 2] ", k);
+    index += fmt::format("a{} + ", k);
+  }
+  for (int k = 0; k < 900; ++k)
+    terms += fmt::format("{}x[({}{}) % n]", k > 0 ? " + " : "", index, k);
+  for (int k = 0; k < 50; ++k) EXPECT_TRUE(sized(text + "(" + terms + ")", {7}).ok());
+  EXPECT_FALSE(sized(text + "x[" + index + "0]", {7}).ok());
+}
+
 // Nothing that a file may hold ends the program.
 TEST(OperationText, HostileOnesAreRefused) {
   const std::string head = "operation f(x[m]) -> y[m]\n  y[i] = ";
