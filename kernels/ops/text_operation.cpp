@@ -326,6 +326,12 @@ class Loaded final : public TextOperation {
       const Format& f = format(tensor->layout.format);
       for (std::int64_t i = 0; i < tensor->layout.count(); ++i) {
         const double value = to_double(f, tensor->bits(i));
+        if (std::fabs(value) >= 0x1p53)
+          return Error{ErrorKind::bad_input,
+                       fmt::format("element {} of {} is {}, and texts take integers below 2^53", i,
+                                   input.parameter->name, value),
+                       text::position(program_->text.path, input.parameter->place),
+                       "give its values a range within -2^53 .. 2^53"};
         const bool inside = (allowed.low <= value && value < allowed.high) ||
                             std::ranges::count(allowed.others, value) > 0;
         if (!inside)

@@ -56,6 +56,36 @@ bool follows(const Expression& node) {
   }
 }
 
+// Calls with what is read whatever conditions hold: not what they choose from or count.
+template <typename Visit>
+void visit_needed(const Expression& node, const Visit& visit) {
+  visit(node);
+  if (node.op == Op::where || node.op == Op::logical_and || node.op == Op::logical_or)
+    return visit_needed(*node.children[0], visit);
+  for (const Range& range : node.ranges) {
+    if (range.low) visit_needed(*range.low, visit);
+    for (const ExpressionPtr& high : range.high) visit_needed(*high, visit);
+  }
+  if (node.condition) return visit_needed(*node.condition, visit);
+  for (const ExpressionPtr& child : node.children) visit_needed(*child, visit);
+}
+
+// Outputs, and the steps whose elements they read under no condition. (Of others an element that
+// has no value may be one that nothing reads.)
+std::vector<bool> needed_steps(const Program& program) {
+  std::vector<bool> needed(program.steps.size());
+  for (const int output : program.outputs) needed[static_cast<std::size_t>(output)] = true;
+  for (std::size_t s = program.steps.size(); s-- > 0;) {
+    if (!needed[s]) continue;
+    for (const Piece& piece : program.steps[s].pieces) {
+      visit_needed(*piece.value, [&](const Expression& node) {
+        if (node.op == Op::step) needed[static_cast<std::size_t>(node.id)] = true;
+      });
+    }
+  }
+  return needed;
+}
+
 }  // namespace
 
 std::int64_t floor_divided(std::int64_t a, std::int64_t b) {
@@ -181,11 +211,14 @@ Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting 
   }
   std::vector<std::int64_t> slots(static_cast<std::size_t>(out.program_->slots));
   bool rows = true;
-  for (const StepTensor& step : out.program_->steps) {
-    for (const Piece& piece : step.pieces) {
+  const std::vector<bool> needed = needed_steps(*out.program_);
+  for (std::size_t s = 0; s < out.steps_.size(); ++s) {
+    for (const Piece& piece : out.program_->steps[s].pieces) {
       // Long expressions at fewer ends: this is done for every problem.
       const int ends = 1 + static_cast<int>(piece.value->operations / 64);
-      if (Status defined = out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, ends);
+      if (Status defined =
+              needed[s] ? out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, ends)
+                        : Status();
           !defined)
         return defined.error();
       const bool first = !piece.subscripts.empty() && piece.subscripts[0]->op == Op::index;

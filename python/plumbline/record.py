@@ -31,11 +31,15 @@ def without_runs(table: Any) -> Any:
         return [without_runs(part) for part in table]
     if not isinstance(table, dict):
         return table
-    result = {key: without_runs(part) for key, part in table.items() if key != "runs"}
+    if not any(key in table for key in ("all", "each", "runs")):
+        return {key: without_runs(part) for key, part in table.items()}
+    column = {key: part for key, part in table.items() if key != "runs"}
+    if "words" in column:
+        column["words"] = without_runs(column["words"])
     if "runs" in table:
         pairs = zip(table["runs"][::2], table["runs"][1::2])
-        result["each"] = [value for value, times in pairs for _ in range(times)]
-    return result
+        column["each"] = [value for value, times in pairs for _ in range(times)]
+    return column
 
 
 def value_of(column: dict[str, Any], index: int) -> Any:

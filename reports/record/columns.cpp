@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-constexpr double kMostBytes = 1e9;
+constexpr double kMostBytes = 2e8;
 constexpr std::size_t kMostWords = 100;  // more than any operation has fields
 
 using Values = std::vector<const Json*>;  // by object; null: it has none
@@ -119,7 +119,12 @@ Json columns_of_words(const Json& texts) {
 void list(Json& form, Json each) {
   Json runs = Json::array();
   for (const Json& value : each) {
-    if (!runs.empty() && runs[runs.size() - 2] == value) {
+    // 1 and 1.0, 0.0 and -0.0 are equal, and not the same.
+    const bool again =
+        !runs.empty() && runs[runs.size() - 2].type() == value.type() &&
+        (value.is_number_float() ? on_one_line(runs[runs.size() - 2]) == on_one_line(value)
+                                 : runs[runs.size() - 2] == value);
+    if (again) {
       runs.back() = runs.back().get<std::size_t>() + 1;
     } else {
       runs.push_back(value);
@@ -216,6 +221,9 @@ double bytes_of_an_object(const Read& table) {
     if (table.contains("values")) {
       for (const Read& value : table["values"]) most = std::max(most, bytes_of(value));
     }
+    if (table.contains("runs")) {
+      for (const Read& value : table["runs"]) most = std::max(most, bytes_of(value));
+    }
     return bytes + most;
   }
   if (!table.is_structured()) return bytes + bytes_of(table);
@@ -281,12 +289,16 @@ bool fits_memory(const Read& table, std::size_t count) {
 
 Read without_runs(Read table, std::size_t count, std::string& error) {
   if (!table.is_structured()) return table;
+  if (const auto words = table.is_object() ? table.find("words") : table.end();
+      words != table.end())
+    *words = without_runs(std::move(*words), count, error);
   if (const auto runs = table.is_object() ? table.find("runs") : table.end(); runs != table.end()) {
     Read each = Read::array();
-    bool good = runs->is_array() && runs->size() % 2 == 0;
+    bool good = runs->is_array() && runs->size() % 2 == 0 && !table.contains("each");
     for (std::size_t i = 0; good && i < runs->size(); i += 2) {
       const Read& length = (*runs)[i + 1];
-      good = length.is_number_unsigned() && length.get<std::size_t>() <= count - each.size();
+      good = length.is_number_unsigned() && length.get<std::size_t>() > 0 &&
+             length.get<std::size_t>() <= count - each.size();
       for (std::size_t k = 0; good && k < length.get<std::size_t>(); ++k)
         each.push_back((*runs)[i]);
     }
@@ -294,6 +306,8 @@ Read without_runs(Read table, std::size_t count, std::string& error) {
     table.erase(runs);
     table["each"] = std::move(each);
   }
+  // What a column holds are values, whatever they look like.
+  if (is_column(table)) return table;
   for (Read& part : table) part = without_runs(std::move(part), count, error);
   return table;
 }

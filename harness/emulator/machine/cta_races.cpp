@@ -138,10 +138,15 @@ void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMar
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
   if (mark.crowd == Crowd::readers && only_reads(access.mark)) return;
-  if (mark.crowd == Crowd::none && (mark.cta == 0 || mark.cta == access.mark.cta)) {
+  if (mark.crowd != Crowd::none || (mark.cta != 0 && mark.cta != access.mark.cta)) {
+    note_in_crowd(warp, access, mark);
+  } else if (mark.cta == 0 || only_updates(mark) == only_updates(access.mark)) {
     merge(mark, access.mark);
   } else {
-    note_in_crowd(warp, access, mark);
+    // Of one CTA, too, atomics have a mark of their own: what others must have an order with is
+    // the store or load before them, and atomics of others need none with an atomic.
+    stripe_of(mark).crowds[&mark] = {mark, access.mark};
+    mark.crowd = Crowd::several;
   }
 }
 
@@ -160,8 +165,12 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
   std::size_t readers = 0;
   for (AccessMark& other : crowd) {
     readers += only_reads(other) ? 1 : 0;
-    if (other.cta == access.mark.cta) {
+    // The last of all atomics stands for them, as where there is nothing else.
+    const bool updates = only_updates(access.mark);
+    if (updates && only_updates(other)) {
       own = &other;
+    } else if (other.cta == access.mark.cta) {
+      if (!updates && !only_updates(other)) own = &other;
     } else if (!ordered(warp, other)) {
       meet(warp, access, other);
     }

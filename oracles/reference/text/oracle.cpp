@@ -34,6 +34,17 @@ RangedElement stored_in(const Format& f, RangedElement element) {
   return element;
 }
 
+// Of an output of integers: all bits count, where double would round.
+std::int64_t integer_of(const Format& f, std::uint64_t bits) {
+  return f.id == FormatId::s64 ? static_cast<std::int64_t>(bits)
+                               : static_cast<std::int64_t>(to_double(f, bits));
+}
+
+std::uint64_t bits_of(const Format& f, std::int64_t integer) {
+  return f.id == FormatId::s64 ? static_cast<std::uint64_t>(integer)
+                               : encode(f, static_cast<double>(integer));
+}
+
 using Candidates = Evaluator<Forms>::Candidates;
 
 // What a candidate has in a conforming kernel; none: it is no candidate.
@@ -86,7 +97,7 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
     std::vector<std::int64_t> choices;
     const Format& f = plumbline::format(output.format);
     for (std::int64_t i = 0; i < instance_.step_elements(output.step); ++i) {
-      const auto stored = static_cast<std::int64_t>(to_double(f, output.stored->bits(i)));
+      const std::int64_t stored = integer_of(f, output.stored->bits(i));
       // What is no candidate cannot be read by others: they are judged as if it were right.
       const Candidates from = evaluator.candidates(output.step, i);
       choices.push_back(range_at(from, stored) ? stored : evaluator.chosen(from));
@@ -137,14 +148,15 @@ ElementVerdict TextOracle::integer_element(Evaluator<Forms>& evaluator, int outp
   out.index = index;
   out.got = got;
   out.exact = static_cast<double>(expected);
-  out.expected = out.low = out.high = encode(f, out.exact);
-  const double stored = to_double(f, got);
-  const auto choice = static_cast<std::int64_t>(stored);
+  out.expected = out.low = out.high = bits_of(f, expected);
+  const std::int64_t choice = integer_of(f, got);
   out.pass = got == out.expected;
   if (is_choice)
     out.pass = may_be_chosen(from, choice) && !(choice >= 0 && is_repeated(output, index, choice));
   if (out.pass) return out;
-  out.error_ulp = stored - out.exact;
+  // Exact also where neighbors are one double.
+  out.error_ulp = to_double(f, got) - out.exact;
+  if (out.error_ulp == 0) out.error_ulp = choice > expected ? 1 : -1;
   out.share = kInfinity;
   return out;
 }
@@ -336,8 +348,7 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     // A range that holds almost anything is no explanation.
     const auto fits_defined = [&](std::int64_t i) {
       if (is_integer(output)) {
-        const auto stored = static_cast<std::int64_t>(to_double(f, got.bits(i)));
-        return evaluator.integer_element(step, i) == stored;
+        return bits_of(f, evaluator.integer_element(step, i)) == got.bits(i);
       }
       const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
       const F32Range& range = element.range;
@@ -393,7 +404,7 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
       fmt::format("line {} of {}", piece.place.line, instance_.program().text.path);
   bool is_of_equal_ones = false;
   if (step_of(output).is_choice()) {
-    const auto choice = static_cast<std::int64_t>(stored);
+    const std::int64_t choice = integer_of(plumbline::format(of(output).format), got.bits(index));
     const Candidates from = evaluator.candidates(step, index);
     const std::int64_t exact = evaluator.chosen(from);
     const std::optional<F32Range> right = range_at(from, exact), other = range_at(from, choice);
@@ -410,8 +421,9 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
     if (is_repeated(output, index, choice))
       out.lines.push_back(fmt::format("the kernel stored {} for a rank before, too", choice));
   } else if (is_integer(output)) {
-    out.lines.push_back(fmt::format("{} gives {}; the kernel stored {}", line,
-                                    number_text(element.exact.value, 9), number_text(stored, 9)));
+    out.lines.push_back(fmt::format(
+        "{} gives {}; the kernel stored {}", line, evaluator.integer_element(step, index),
+        integer_of(plumbline::format(of(output).format), got.bits(index))));
   } else {
     out.lines.push_back(
         fmt::format("{} gives {} exactly; before it is stored, a conforming kernel has {}; "

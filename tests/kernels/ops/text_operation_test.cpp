@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 // A kernel of a text, with these formats and other sections.
 Result<Manifest> kernel_of(const std::string& text, const std::string& sections) {
@@ -91,8 +92,9 @@ TEST(TextOperation, IntegersAreWhereTheTextSays) {
 
 TEST(TextOperation, IndicesMayHave64Bits) {
   const Result<Manifest> kernel = kernel_of(
-      "operation made(x[n], at[n]: s64 in -100 .. n) -> y[n], back[n]: s64\n"
-      "  y[i] = where(at[i] < 0, 0, x[max(at[i], 0)])\n  back[i] = at[i] * 3000000000\n",
+      "operation made(x[n], at[n]: s64 in -100 .. n) -> y[n], back[n]: s64, far[n]: s64\n"
+      "  y[i] = where(at[i] < 0, 0, x[max(at[i], 0)])\n  back[i] = at[i] * 3000000000\n"
+      "  far[i] = at[i] + 134217728 * 67108864 + 1\n",
       "[formats]\nx = \"f32\"\ny = \"f32\"\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().text();
   const Problem problem = *parse_problem(kernel->schema(), "n=3");
@@ -109,6 +111,20 @@ TEST(TextOperation, IndicesMayHave64Bits) {
   EXPECT_TRUE(oracle->judge(1, got, {}).failures.empty());
   got.set_bits(1, 6'000'000'001);
   EXPECT_EQ(oracle->judge(1, got, {}).failures.size(), 1u);
+  Tensor far(tensors.find("far")->layout);
+  const std::uint64_t least = (std::uint64_t{1} << 53) + 1;
+  far.set_bits(0, least - 100);
+  far.set_bits(1, least + 2);
+  far.set_bits(2, least);
+  EXPECT_TRUE(oracle->judge(2, far, {}).failures.empty());
+  far.set_bits(2, least - 1);
+  const OutputVerdict verdict = oracle->judge(2, far, {});
+  ASSERT_EQ(verdict.failures.size(), 1u);
+  EXPECT_EQ(verdict.failures[0].expected, least);
+  EXPECT_THAT(oracle->explain(2, 2, far).lines.back(), Not(HasSubstr("internal")));
+  // Beyond 2^53 neighbors are one double, and two integers.
+  tensors.find("at")->set_bits(1, std::uint64_t{1} << 53);
+  EXPECT_FALSE(kernel->operation->check_values(problem, tensors).ok());
   tensors.find("at")->set_bits(2, std::uint64_t{1} << 32);
   EXPECT_FALSE(kernel->operation->check_values(problem, tensors).ok());
 }
@@ -143,6 +159,13 @@ TEST(TextOperation, WhatCannotHaveAValueIsRefusedWhenTheKernelIsRead) {
               HasSubstr("an integer that 64 bits cannot hold"));
   EXPECT_THAT(with("sum[k in i - 1 .. n] x[i, k]"), HasSubstr("is read at element -1"));
   EXPECT_EQ(with("x[i - i // 4 * 4 + i // 4 * 4, j]"), "") << "bounds of its parts say less";
+  // An element that has no value, and that nothing reads.
+  EXPECT_EQ(
+      refusal("operation made(x[n]) -> y[n]\n  part[i] = x[max(i - 1, -1)] * (100 // i) for i < n\n"
+              "  y[i] = where(i > 0, part[i], 0)\n",
+              "[formats]\nx = \"f32\"\ny = \"f32\"\n")
+          .find("element -1"),
+      std::string::npos);
 }
 
 // The subscript leaves only between the ends of its index: the text has no value there, and no

@@ -58,12 +58,30 @@ TEST(Columns, SayInRunsWhatComesInARow) {
 
 TEST(Columns, AreOfNoMoreCasesThanThereAre) {
   for (const char* runs : {"7", "[8]", "[8, -1]", "[8, 3]", "[8, 1, 9, 2]", "[8, \"a\"]",
-                           "[8, 18446744073709551615]"}) {
+                           "[8, 0, 9, 2]", "[8, 18446744073709551615]"}) {
     std::string error;
     (void)without_runs(nlohmann::json::parse(fmt::format(R"({{"m": {{"runs": {}}}}})", runs)), 2,
                        error);
     EXPECT_EQ(error, "runs are due: in turns a value and how many cases have it") << runs;
   }
+}
+
+// A value is a value: what it looks like does not multiply it again.
+TEST(Columns, ExpandNoRunsWithinRuns) {
+  std::string error;
+  const auto table = nlohmann::json::parse(R"({"m": {"runs": [{"runs": [1, 2]}, 2]}})");
+  EXPECT_EQ(without_runs(table, 2, error)["m"]["each"][1], table["m"]["runs"][0]);
+  EXPECT_EQ(error, "");
+  (void)without_runs(nlohmann::json::parse(R"({"m": {"runs": [1, 2], "each": [1, 1]}})"), 2, error);
+  EXPECT_NE(error, "");
+  const nlohmann::json long_text = {{"m", {{"runs", {std::string(100'000, 'x'), 100'000}}}}};
+  EXPECT_FALSE(fits_memory(long_text, 100'000));
+}
+
+TEST(Columns, TellWhatIsEqualAndNotTheSame) {
+  std::vector<Json> objects;
+  for (int i = 0; i < 60; ++i) objects.push_back({{"x", i < 30 ? Json(0.0) : Json(-0.0)}});
+  EXPECT_EQ(table_of(objects)["x"].dump(), R"({"runs":[0.0,30,-0.0,30]})");
 }
 
 // A claim is named "bits", as one of the two members of a number that JSON lacks.

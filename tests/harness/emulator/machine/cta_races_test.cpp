@@ -218,6 +218,23 @@ TEST(CtaOrder, AFenceMakesAnyStrongWriteAFlag) {
   }
 }
 
+// The last CTA of a round sets the counter back by a plain store, which others have an order with;
+// its own next atomic has none with theirs, and needs none.
+TEST(CtaOrder, ABarrierMayBeSetBackByAPlainStore) {
+  EXPECT_FALSE(races(
+      "@!%p0 bra MEET; mov.u32 %r5, 0;\nROUND: membar.gl; atom.global.add.u32 %r2, [%d21], 0; "
+      "membar.gl; atom.global.add.u32 %r3, [%d20], 1; setp.eq.u32 %p3, %r3, 2; @!%p3 bra WAIT;\n"
+      "st.global.u32 [%d20], 0; membar.gl; add.u32 %r4, %r2, 1; atom.global.exch.b32 %r9, [%d21], "
+      "%r4; "
+      "bra NEXT;\nWAIT: atom.global.add.u32 %r6, [%d21], 0; setp.eq.u32 %p4, %r6, %r2; @%p4 bra "
+      "WAIT;\nNEXT: membar.gl; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 2; @%p4 bra ROUND;\n"
+      "MEET: mov.u32 %r1, 0;",
+      options_of(3)));
+  // What a CTA stored before its own atomic is still seen.
+  EXPECT_TRUE(races("@!%p0 ret; @%p1 st.global.u32 [%d20], 0; red.global.add.u32 [%d20], 1;"));
+  EXPECT_TRUE(races("@!%p0 ret; @%p2 ld.global.u32 %r1, [%d20]; red.global.add.u32 [%d20], 1;"));
+}
+
 TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
   // Atomics of the scope of a block, on one place.
   const LaunchOutcome outcome = run("@!%p0 ret;\nred.relaxed.cta.global.add.u32 [%d20], 1;");
