@@ -214,6 +214,7 @@ Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting 
   const std::vector<bool> needed = needed_steps(*out.program_);
   for (std::size_t s = 0; s < out.steps_.size(); ++s) {
     for (const Piece& piece : out.program_->steps[s].pieces) {
+      if (Status agree = out.check_ends(*piece.value); !agree) return agree.error();
       // Long expressions at fewer ends: this is done for every problem.
       const int ends = 1 + static_cast<int>(piece.value->operations / 64);
       if (Status defined =
@@ -481,6 +482,22 @@ const Piece& Instance::locate(int step, std::int64_t element,
       slots[static_cast<std::size_t>(affine.slot)] = (at - affine.offset) / affine.stride;
   }
   return tensor.pieces[p];
+}
+
+// An index goes through one range, also where nothing reads the sum.
+Status Instance::check_ends(const Expression& node) const {
+  for (const Range& range : node.ranges) {
+    const bool known =
+        std::ranges::all_of(range.high, [&](const ExpressionPtr& one) { return fixed(*one).ok(); });
+    if (!known) continue;
+    const Result<std::int64_t> end = agreed(range.high, node.place, "an index of this sum");
+    if (!end) return end.error();
+  }
+  Status agree;
+  for_each_child(node, [&](const Expression& child) {
+    if (agree) agree = check_ends(child);
+  });
+  return agree;
 }
 
 // What has no value whatever the data are, at the ends of the indices around it. What is read under

@@ -110,6 +110,7 @@ class Instance {
   Status list_written(const StepTensor& step, const Piece& piece, const Shape& shape,
                       Box& box) const;
   Status cover(const StepTensor& step, Shape& out) const;
+  Status check_ends(const Expression& node) const;
   Status check_defined(const Expression& node, std::vector<std::int64_t>& slots, int ends) const;
   Status check_ranges(std::span<const Range> ranges, const Expression* condition,
                       std::span<const ExpressionPtr> values, std::vector<std::int64_t>& slots,

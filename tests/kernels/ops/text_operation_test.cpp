@@ -159,6 +159,11 @@ TEST(TextOperation, WhatCannotHaveAValueIsRefusedWhenTheKernelIsRead) {
               HasSubstr("an integer that 64 bits cannot hold"));
   EXPECT_THAT(with("sum[k in i - 1 .. n] x[i, k]"), HasSubstr("is read at element -1"));
   EXPECT_EQ(with("x[i - i // 4 * 4 + i // 4 * 4, j]"), "") << "bounds of its parts say less";
+  EXPECT_THAT(
+      refusal("operation made(x[n], z[m]) -> y[n]\n  part[i] = sum[k] (x[k] * z[k]) for i < n\n"
+              "  y[i] = where(x[i] > 0, part[i], 0)\n",
+              "[formats]\nx = \"f32\"\nz = \"f32\"\ny = \"f32\"\n"),
+      HasSubstr("an index of this sum goes through 1 in one tensor and through"));
   // An element that has no value, and that nothing reads.
   EXPECT_EQ(
       refusal("operation made(x[n]) -> y[n]\n  part[i] = x[max(i - 1, -1)] * (100 // i) for i < n\n"
