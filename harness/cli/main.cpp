@@ -69,9 +69,9 @@ ExitCode run_and_catch(int argc, char** argv) {
 // A gate must not pass on a result that nobody got. But who reads from a pipe may leave.
 ExitCode delivered(ExitCode code) {
   struct stat output{};
-  const bool left =
+  const bool may_leave =
       fstat(STDOUT_FILENO, &output) == 0 && !S_ISREG(output.st_mode) && !S_ISCHR(output.st_mode);
-  if (left || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return code;
+  if (may_leave || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return code;
   const plumbline::Error lost{plumbline::ErrorKind::cannot_run,
                               "the output could not be written: its disk may be full", "",
                               "reports and records are in the folder of the run"};

@@ -217,11 +217,10 @@ Result<Instance> Instance::make(std::shared_ptr<const Program> program, Setting 
       if (Status agree = out.check_ends(*piece.value); !agree) return agree.error();
       // Long expressions at fewer ends: this is done for every problem.
       const int ends = 1 + static_cast<int>(piece.value->operations / 64);
-      if (Status defined =
-              needed[s] ? out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, ends)
-                        : Status();
-          !defined)
-        return defined.error();
+      Status defined;
+      if (needed[s])
+        defined = out.check_ranges(piece.ranges, nullptr, {&piece.value, 1}, slots, ends);
+      if (!defined) return defined.error();
       const bool first = !piece.subscripts.empty() && piece.subscripts[0]->op == Op::index;
       rows = rows && first && out.same_row(*piece.value, piece.subscripts[0]->id);
     }

@@ -18,7 +18,7 @@ from .errors import Broken, CannotRun, InputError, error_of
 from .formats import text_of_bits
 from .manifest import contract_of, contract_only
 from .operations import FieldValue, Problem, chip_of, problem_of, problem_text
-from .report import Case, Element, Output, Record, Report, read_record
+from .report import LINES_OF_EXPLANATION, Case, Element, Output, Record, Report, read_record
 from .tensors import Tensor, write_safetensors
 from .texts import Text, file_stem
 
@@ -27,7 +27,6 @@ _KEPT_BYTES = 64 << 20
 # What is left free of memory that files are put in.
 _SPARE_BYTES = 256 << 20
 _SHOWN = 5
-_LINES_OF_EXPLANATION = 12
 
 
 def assert_conforms(
@@ -306,6 +305,6 @@ def _explanation(lines: Sequence[str]) -> list[str]:
     told = [line for line in lines if " got " not in line]
     if not told:
         return []
-    return ["", *(f"  {line}" for line in told[:_LINES_OF_EXPLANATION])]
+    return ["", *(f"  {line}" for line in told[:LINES_OF_EXPLANATION])]
 
 

@@ -28,10 +28,8 @@ from .errors import (
     NothingSelected,
     error_of,
 )
-from .report import Case, read_record
+from .report import LINES_OF_EXPLANATION, Case, read_record
 
-# Lines of an explanation that a failure shows; the report has all of them.
-_LINES_OF_EXPLANATION = 12
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
 _BATCH = 32
 
@@ -126,7 +124,7 @@ class PlannedCase:
                     f"largest error is {output.worst_ulp:.4g} ulp"
                 )
         told = self.plan.explanations.get(self.plan.texts[self.place], ())
-        lines += [f"  {line}" for line in told[:_LINES_OF_EXPLANATION]]
+        lines += [f"  {line}" for line in told[:LINES_OF_EXPLANATION]]
         lines += [f"replay:  {self.replay}", f"explain: {self.replay.replace('replay', 'explain', 1)}"]
         kinds: dict[str, type[Error]] = {"fail": Broken, "mistrusted": Mistrusted}
         raise kinds.get(case.verdict, Error)("\n".join(lines))

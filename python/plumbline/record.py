@@ -66,7 +66,7 @@ def object_of(table: dict[str, Any], index: int) -> dict[str, Any]:
         if isinstance(part, list):
             items = (object_of(item, index) for item in part)
             result[key] = [item for item in items if item]
-        elif "all" in part or "each" in part or "runs" in part:
+        elif "all" in part or "each" in part:
             value = value_of(part, index)
             if value is not None:
                 result[key] = value

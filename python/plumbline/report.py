@@ -23,6 +23,8 @@ from .errors import InputError, error_of
 from .record import cases_of
 
 _FORMAT = 3
+# Lines of an explanation that a failure shows; the report has all of them.
+LINES_OF_EXPLANATION = 12
 
 
 @dataclass(frozen=True)

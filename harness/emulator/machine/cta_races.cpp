@@ -161,12 +161,12 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
   std::vector<AccessMark>& crowd = stripe_of(mark).crowds[&mark];
   if (mark.crowd == Crowd::none) crowd.push_back(mark);
   mark.crowd = Crowd::several;
+  const bool updates = only_updates(access.mark);
   AccessMark* own = nullptr;
   std::size_t readers = 0;
   for (AccessMark& other : crowd) {
     readers += only_reads(other) ? 1 : 0;
     // The last of all atomics stands for them, as where there is nothing else.
-    const bool updates = only_updates(access.mark);
     if (updates && only_updates(other)) {
       own = &other;
     } else if (other.cta == access.mark.cta) {

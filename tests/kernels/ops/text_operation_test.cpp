@@ -16,10 +16,10 @@
 namespace plumbline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
 
 // A kernel of a text, with these formats and other sections.
 Result<Manifest> kernel_of(const std::string& text, const std::string& sections) {
@@ -44,6 +44,12 @@ std::vector<std::string> tensors_of(const Manifest& kernel, std::string_view pro
   std::vector<std::string> names;
   for (const TensorSpec& spec : *specs) names.push_back(spec.name);
   return names;
+}
+
+CaseTensors zeros(const Manifest& kernel, const Problem& problem) {
+  CaseTensors tensors{*kernel.tensors(problem), {}};
+  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  return tensors;
 }
 
 TEST(TextOperation, FieldsAndTensorsAreThoseOfTheText) {
@@ -98,8 +104,7 @@ TEST(TextOperation, IndicesMayHave64Bits) {
       "[formats]\nx = \"f32\"\ny = \"f32\"\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().text();
   const Problem problem = *parse_problem(kernel->schema(), "n=3");
-  CaseTensors tensors{*kernel->tensors(problem), {}};
-  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  CaseTensors tensors = zeros(*kernel, problem);
   EXPECT_EQ(tensors.find("at")->layout.storage_bytes(), 24);
   tensors.find("at")->set_bits(0, static_cast<std::uint64_t>(std::int64_t{-100}));
   tensors.find("at")->set_bits(1, 2);
@@ -121,12 +126,15 @@ TEST(TextOperation, IndicesMayHave64Bits) {
   const OutputVerdict verdict = oracle->judge(2, far, {});
   ASSERT_EQ(verdict.failures.size(), 1u);
   EXPECT_EQ(verdict.failures[0].expected, least);
-  EXPECT_THAT(oracle->explain(2, 2, far).lines.back(), Not(HasSubstr("internal")));
+  EXPECT_THAT(oracle->explain(2, 2, far).lines,
+              Contains(HasSubstr("gives 9007199254740993; the kernel stored 9007199254740992")));
+  const auto complaint = [&](std::uint64_t at) {
+    tensors.find("at")->set_bits(1, at);
+    return kernel->operation->check_values(problem, tensors).error().text();
+  };
   // Beyond 2^53 neighbors are one double, and two integers.
-  tensors.find("at")->set_bits(1, std::uint64_t{1} << 53);
-  EXPECT_FALSE(kernel->operation->check_values(problem, tensors).ok());
-  tensors.find("at")->set_bits(2, std::uint64_t{1} << 32);
-  EXPECT_FALSE(kernel->operation->check_values(problem, tensors).ok());
+  EXPECT_THAT(complaint(std::uint64_t{1} << 53), HasSubstr("texts take integers below 2^53"));
+  EXPECT_THAT(complaint(std::uint64_t{1} << 32), HasSubstr("and its text says -100 .. 3"));
 }
 
 // Of a table that an index leaves under a condition, the element that is read is named.
@@ -136,8 +144,7 @@ TEST(TextOperation, SubscriptsThatAreDataStayInside) {
                 "[formats]\nx = \"f32\"\ny = \"f32\"\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().text();
   const Problem problem = *parse_problem(kernel->schema(), "n=3");
-  CaseTensors tensors{*kernel->tensors(problem), {}};
-  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  CaseTensors tensors = zeros(*kernel, problem);
   EXPECT_TRUE(kernel->operation->check_values(problem, tensors).ok());
   tensors.find("at")->set_bits(2, 2);
   const Status status = kernel->operation->check_values(problem, tensors);
@@ -168,9 +175,8 @@ TEST(TextOperation, WhatCannotHaveAValueIsRefusedWhenTheKernelIsRead) {
   EXPECT_EQ(
       refusal("operation made(x[n]) -> y[n]\n  part[i] = x[max(i - 1, -1)] * (100 // i) for i < n\n"
               "  y[i] = where(i > 0, part[i], 0)\n",
-              "[formats]\nx = \"f32\"\ny = \"f32\"\n")
-          .find("element -1"),
-      std::string::npos);
+              "[formats]\nx = \"f32\"\ny = \"f32\"\n"),
+      "");
 }
 
 // The subscript leaves only between the ends of its index: the text has no value there, and no
@@ -181,8 +187,7 @@ TEST(TextOperation, WhatHasNoValueIsAnErrorOfTheCase) {
       "[formats]\nx = \"f32\"\ny = \"f32\"\n[[domain]]\nrequire = 'n == 6'\nreason = \"here\"\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().text();
   const Problem problem = *parse_problem(kernel->schema(), "n=6");
-  CaseTensors tensors{*kernel->tensors(problem), {}};
-  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  const CaseTensors tensors = zeros(*kernel, problem);
   const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
   const Tensor got(tensors.find("y")->layout);
   try {
@@ -227,8 +232,7 @@ TEST(TextOperation, NanInAnIntegerOutputIsZero) {
                                             "[formats]\nx = \"f32\"\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().text();
   const Problem problem = *parse_problem(kernel->schema(), "n=3");
-  CaseTensors tensors{*kernel->tensors(problem), {}};
-  for (const TensorSpec& spec : tensors.specs) tensors.tensors.emplace_back(spec.layout);
+  CaseTensors tensors = zeros(*kernel, problem);
   tensors.find("x")->set_bits(0, 0x7fc00000);
   tensors.find("x")->set_bits(1, 0x7f800000);
   const auto oracle = kernel->operation->oracle(problem, *kernel, 80, tensors);
