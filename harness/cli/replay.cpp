@@ -87,6 +87,7 @@ ExitCode replay(const Arguments& arguments, Terminal& terminal) {
   record.cases = run_jobs(jobs, *options, console);
   record.interrupted = interrupted();
   summarize(record);
+  count_not_run(jobs, record);
   options->shrink_budget = 0;
   for (const Job& job : jobs) {
     const auto failed =

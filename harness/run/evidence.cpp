@@ -93,6 +93,15 @@ void note_mistrusted_cases(const KernelRecord& kernel, const RunRecord& record,
   }
 }
 
+// Whether a run that ended early says of each kernel what did not run: `not_run` and the cases that
+// ran are the plan. Verify and replay count so.
+bool knows_whole_kernels(const RunRecord& record) {
+  if (record.planned == 0 || !record.missing_shards.empty()) return false;
+  auto cases = static_cast<std::int64_t>(record.cases.size());
+  for (const KernelRecord& kernel : record.kernels) cases += kernel.not_run;
+  return cases == record.planned;
+}
+
 }  // namespace
 
 std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const RunRecord& record) {
@@ -138,6 +147,7 @@ std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const R
 
 void weigh_evidence(RunRecord& record) {
   for (KernelRecord& kernel : record.kernels) {
+    if (kernel.not_run > 0) continue;  // see weigh_incomplete()
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.mistrusted_because = reasons_to_mistrust(kernel, record);
     if (!kernel.mistrusted_because.empty() || !kernel.reasons.empty())
@@ -147,11 +157,12 @@ void weigh_evidence(RunRecord& record) {
 
 void weigh_incomplete(RunRecord& record) {
   const std::string why = describe_incomplete(record);
+  const bool whole_kernels = knows_whole_kernels(record);
   for (KernelRecord& kernel : record.kernels) {
     if (kernel.verdict == Verdict::mistrusted && kernel.mistrusted_because.empty() &&
         kernel.reasons.empty())
       note_mistrusted_cases(kernel, record, kernel.mistrusted_because);
-    if (why.empty()) continue;
+    if (why.empty() || (whole_kernels && kernel.not_run == 0)) continue;
     if (kernel.verdict != Verdict::pass && kernel.verdict != Verdict::mistrusted) continue;
     kernel.verdict = Verdict::mistrusted;
     // A record that is reported again says so already.

@@ -11,11 +11,12 @@ namespace plumbline {
 // thresholds are in docs/bounds/checks.md, "Evidence".
 std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const RunRecord& record);
 
-// Makes kernels that passed mistrusted where these rules or the probes of their arithmetic say so.
+// Makes kernels that passed, and whose cases all ran, mistrusted where these rules or the probes of
+// their arithmetic say so.
 void weigh_evidence(RunRecord& record);
 
-// Makes kernels that passed mistrusted where a part of the plan did not run: nothing broke in what
-// did, and the rest is no evidence. Those whose cases are mistrusted get the reason.
+// Makes kernels that passed mistrusted where a part of their plan did not run: nothing broke in what
+// did, and the rest is no evidence. A kernel whose cases all ran keeps its verdict. Those whose cases are mistrusted get the reason.
 void weigh_incomplete(RunRecord& record);
 
 }  // namespace plumbline

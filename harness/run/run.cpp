@@ -127,12 +127,14 @@ void run_cases(const std::vector<Job>& jobs, const RunOptions& options, Observer
   record.interrupted = interrupted();
   if (results.stopped) record.stopped_after = options.max_failures;
   summarize(record);
+  count_not_run(jobs, record);
   if (!whole) return;
   for (KernelRecord& kernel : record.kernels) {
     add_parts(coverage.of(kernel.name), kernel.code_parts);
-    if (options.shard || record.ended_early()) continue;
+    if (options.shard || kernel.not_run > 0) continue;
     for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
-    kernel.code_parts.clear();
+    // --resume takes over the parts, with the cases.
+    if (!record.ended_early()) kernel.code_parts.clear();
   }
 }
 
@@ -212,7 +214,7 @@ bool has_open_order(const Manifest& kernel) {
 // Step 10 begins: how the kernels really add, beside what their contracts say.
 void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vector<Job>& jobs,
                    const std::optional<Target>& gpu, const RunOptions& options, Observer& observer,
-                   RunRecord& record) {
+                   RunRecord& record, std::vector<char>& probed) {
   observer.probing();
   for_each_on_workers(kernels.size(), options.jobs, [&] {
     RunnerOptions runner_options = options.runner;
@@ -224,9 +226,23 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vecto
       probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
       if (has_open_order(*kernels[i]))
         name_order(*kernels[i], jobs, runner, record, record.kernels[i]);
+      if (!interrupted()) probed[i] = true;
     };
   });
   record.interrupted = interrupted();
+}
+
+// A kernel whose cases all ran has the verdict that they give, though the run ended before its
+// probes did.
+void note_left_out_probes(const std::vector<char>& probed, RunRecord& record) {
+  for (std::size_t i = 0; i < record.kernels.size(); ++i) {
+    KernelRecord& kernel = record.kernels[i];
+    if (probed[i] || kernel.not_run > 0 || kernel.cases == kernel.skipped || kernel.failed > 0)
+      continue;
+    kernel.left_out +=
+        fmt::format("{}all its cases ran, but the run ended before probes could show how it adds",
+                    kernel.left_out.empty() ? "" : "; ");
+  }
 }
 
 }  // namespace
@@ -269,6 +285,16 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
   return jobs;
 }
 
+void count_not_run(const std::vector<Job>& jobs, RunRecord& record) {
+  std::set<std::int64_t> ran;
+  for (const CaseRecord& c : record.cases) ran.insert(c.position);
+  for (const Job& job : jobs) {
+    if (ran.contains(job.position)) continue;
+    const std::string& kernel = job.test_case.kernel->name;
+    ++std::ranges::find(record.kernels, kernel, &KernelRecord::name)->not_run;
+  }
+}
+
 Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest*>& kernels,
                       const RunOptions& options, Observer& observer) {
   RunRecord record;
@@ -282,9 +308,13 @@ Result<RunRecord> run(const Registry& registry, const std::vector<const Manifest
   observer.planned(record, *jobs);
   run_cases(*jobs, options, observer, record);
   draw_error_maps(*jobs, options, record);
-  if (options.probe && !record.ended_early())
-    probe_kernels(kernels, *jobs, *gpu, options, observer, record);
-  if (!record.ended_early()) weigh_evidence(record);
+  if (options.probe) {
+    std::vector<char> probed(kernels.size(), 0);  // not bool: workers write side by side
+    if (!record.ended_early())
+      probe_kernels(kernels, *jobs, *gpu, options, observer, record, probed);
+    if (record.ended_early()) note_left_out_probes(probed, record);
+  }
+  weigh_evidence(record);
   return record;  // writing it is reports/
 }
 

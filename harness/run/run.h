@@ -90,6 +90,9 @@ Result<std::vector<Job>> plan_jobs(const Registry& registry,
                                    const std::optional<Target>& gpu, const RunOptions& options,
                                    RunRecord& record);
 
+// KernelRecord::not_run: the jobs of each kernel that have no case in the record.
+void count_not_run(const std::vector<Job>& jobs, RunRecord& record);
+
 // Whether a job runs alone, with all threads, when those that share the machine are done.
 bool needs_all_threads(const Job& job);
 

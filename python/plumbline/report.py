@@ -246,6 +246,7 @@ class Kernel:
     population: str = ""
     failing: str = ""
     left_out: str = ""
+    not_run: int = 0
     confirmed: int = 0
     sampled: int = 0
     unsampled: int = 0
@@ -365,7 +366,7 @@ class Report:
 _COUNTS = (
     "case_count", "passed", "failed", "mistrusted", "errors", "skipped", "outputs", "compared",
     "bounded", "nonzero", "undecided", "refereed", "disagreements", "sampled_cases", "confirmed",
-    "sampled", "unsampled",
+    "sampled", "unsampled", "not_run",
 )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ void join_environment(std::map<std::string, std::string>& all,
 void add_kernel(KernelRecord& kernel, const KernelRecord& more) {
   kernel.arithmetic.insert(more.arithmetic.begin(), more.arithmetic.end());
   add_parts(more.code_parts, kernel.code_parts);
+  kernel.not_run += more.not_run;
   for (const std::string& reason : more.reasons) {
     if (std::find(kernel.reasons.begin(), kernel.reasons.end(), reason) == kernel.reasons.end())
       kernel.reasons.push_back(reason);
@@ -146,7 +147,7 @@ Result<RunRecord> merge_records(std::vector<NamedRecord> records) {
   }
   for (KernelRecord& kernel : merged.kernels) {
     // What part of a plan leaves out says nothing about the kernel.
-    if (!merged.missing_shards.empty() || merged.ended_early()) continue;
+    if (!merged.missing_shards.empty() || kernel.not_run > 0) continue;
     for (const auto& [device, parts] : kernel.code_parts) kernel.code[device] = code_of(parts);
     kernel.code_parts.clear();
   }

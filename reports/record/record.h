@@ -66,7 +66,8 @@ struct FindingRecord {
   int ptx_line = 0;
   std::string source_file;
   int source_line = 0;
-  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  // "tile.cuh:31, inlined at gemm.cu:40": the calls by which the source line was inlined.
+  std::string inlined_at;
   std::optional<OtherAccessRecord> other = std::nullopt;  // of a race, where it is known
 
   bool operator==(const FindingRecord&) const = default;
@@ -215,7 +216,9 @@ struct KernelRecord {
   Verdict verdict = Verdict::pass;
   std::vector<std::string> reasons;  // why skipped; what probes of its arithmetic found against it
   std::vector<std::string> mistrusted_because;  // why passing proves too little
-  std::string left_out;                         // saved cases that its manifest no longer fits
+  // What no longer ran or did not come to run: saved cases that its manifest no longer fits; probes.
+  std::string left_out;
+  std::int64_t not_run = 0;  // planned cases that did not run, where the run ended early
   std::int64_t cases = 0, passed = 0, failed = 0, mistrusted = 0, errors = 0, skipped = 0;
   std::int64_t outputs = 0, compared = 0, bounded = 0, nonzero = 0, undecided = 0, refereed = 0,
                confirmed = 0, disagreements = 0;

@@ -149,6 +149,7 @@ void describe(Archive& a, T& k) {
   a.required("reasons", k.reasons);
   a.optional("mistrusted_because", k.mistrusted_because);
   a.optional("left_out", k.left_out);
+  a.optional("not_run", k.not_run);
   a.optional("manifest", k.manifest);
   a.required("source_hash", k.source_hash);
   a.required("ptx_hashes", k.ptx_hashes);

@@ -100,6 +100,31 @@ assert record["interrupted"] is True and record["planned"] == 2
 assert [c["verdict"] for c in cases_of(record)] == ["pass"], record
 PY
 
+# A kernel whose cases all ran before has the verdict that they give.
+"$1" verify gemm_bf16 slow --kernel slow/slow.toml --profile quick --only class=normal --on emulator --sm 80 --no-corpus -j 1 \
+  --out both >both.log 2>&1 &
+pid=$!
+for _ in $(seq 600); do
+  sleep 0.1
+  grep -q '"kernel":"slow"' both/[0-9a-f]*/record.jsonl 2>/dev/null && break
+done
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" = 130 ] || { echo "exit $status, not 130"; cat both.log; exit 1; }
+"$1" report both/latest --out again >again.log 2>&1 || true
+python3 - both/latest/record.json <<'PY'
+import json, sys
+kernels = {k["name"]: k for k in json.load(open(sys.argv[1]))["kernels"]}
+assert kernels["gemm_bf16"]["verdict"] == "pass", kernels["gemm_bf16"]
+assert kernels["slow"]["verdict"] == "mistrusted" and kernels["slow"]["not_run"] > 0, kernels["slow"]
+PY
+for summary in both/latest/summary.md again/summary.md; do
+  grep -q "slow.*mistrusted: the run did not end" "$summary" && ! grep -q "^gemm_bf16: mistrusted" "$summary" ||
+    { echo "FAILED: $summary"; cat "$summary"; exit 1; }
+done
+grep -q "all its cases ran, but the run ended before probes could show how it adds" both.log || { cat both.log; exit 1; }
+
 # A failure that was found before has a card.
 mkdir broken
 sed -e 's/^source.*/ptx = "broken.ptx"/' -e 's/^targets.*/targets = [80]/' "$2"/shipped/gemm_bf16/gemm_bf16.toml >broken/broken.toml

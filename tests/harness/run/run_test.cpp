@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/run/estimate.h"
+#include "harness/run/evidence.h"
 #include "reports/record/consistency.h"
 #include "reports/record/json.h"
 #include "tests/harness/tiny_gemm.h"
@@ -207,6 +208,43 @@ TEST_F(Run, EndsWithItsFirstFailureWhereThatIsAskedFor) {
   EXPECT_EQ(describe_incomplete(record),
             "the run stopped at its first failure: 3 of 32 planned cases are here");
   EXPECT_EQ(inconsistency(record) + contradiction(record), "") << "it can be reported";
+}
+
+// Only what a kernel itself lacks counts against it.
+TEST_F(Run, ThatEndsEarlyTrustsKernelsWhoseCasesAllRan) {
+  Manifest broken = kernel_, last = kernel_;
+  broken.name = broken.path = "broken";
+  last.name = last.path = "last";
+  plan(4, 4);
+  const std::vector<Case> cases = options_.only_cases;
+  for (const Manifest* kernel : {&broken, &last}) {
+    for (Case test_case : cases) {
+      test_case.kernel = kernel;
+      options_.only_cases.push_back(test_case);
+    }
+  }
+  options_.max_failures = 1;
+  options_.runner.image = [&](const Manifest& kernel, int) {
+    return Result<std::string>(gemm_ptx(kernel.name == "broken" ? kShort : kSound));
+  };
+  Result<RunRecord> record = run(Registry(), {&kernel_, &broken, &last}, options_, told_);
+  ASSERT_TRUE(record.ok());
+  record->verb = "verify";
+  record->run_id = "a1b2c3";
+  weigh_incomplete(*record);
+  const KernelRecord &whole = record->kernels[0], &failed = record->kernels[1];
+  EXPECT_EQ(whole.verdict, Verdict::pass) << testing::PrintToString(whole.mistrusted_because);
+  EXPECT_EQ(whole.not_run, 0);
+  EXPECT_THAT(whole.left_out, HasSubstr("the run ended before probes could show how it adds"));
+  EXPECT_EQ(failed.verdict, Verdict::fail);
+  EXPECT_EQ(failed.not_run, 3);
+  EXPECT_EQ(record->kernels[2].not_run, 8);
+  EXPECT_EQ(inconsistency(*record) + contradiction(*record), "") << "it can be reported";
+  // One case less, and it is no pass.
+  record->cases.erase(record->cases.begin());
+  ++record->kernels[0].not_run;
+  weigh_incomplete(*record);
+  EXPECT_EQ(record->kernels[0].verdict, Verdict::mistrusted);
 }
 
 TEST_F(Run, EndsWithSoManyFailuresOnAnyNumberOfThreads) {
