@@ -25,6 +25,29 @@ using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
 
+// OpenBLAS makes threads when it is loaded, which nothing here uses. Where it gets none it raises
+// SIGINT, and where it gets no memory for them it asks for it forever. A variable keeps it from that,
+// and has to be there before: this runs ahead of the libraries' constructors, and before the C
+// library knows its environment, so the program starts again with a longer one.
+void restart_without_blas_threads(int, char** argv, char** environment) {
+  constexpr std::size_t kMost = 4096;
+  constexpr std::string_view kName = "OPENBLAS_NUM_THREADS=";
+  static char one_thread[] = "OPENBLAS_NUM_THREADS=1";
+  static char* longer[kMost + 2];
+  static char program[4096];
+  std::size_t count = 0;
+  for (; environment[count] != nullptr; ++count) {
+    if (count == kMost || std::string_view(environment[count]).starts_with(kName)) return;
+    longer[count] = environment[count];
+  }
+  longer[count] = one_thread;
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length > 0) execve(program, argv, longer);  // returns only where it fails
+}
+
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const before_libraries)(int, char**, char**) = restart_without_blas_threads;
+
 // A file that is opened while standard output is closed would get its descriptor, and what the
 // program prints would end in that file.
 void open_standard_streams() {

@@ -3,9 +3,13 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <bit>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +18,44 @@
 
 namespace plumbline {
 namespace {
+
+// OpenBLAS gives every call a buffer, which it keeps for later ones, and where there is no room for
+// a further one it asks for it forever. So no more calls are made at once than have got a buffer.
+// Without room for one this throws std::bad_alloc.
+class BlasBuffer {
+ public:
+  BlasBuffer() {
+    std::unique_lock lock(mutex_);
+    if (in_use_ == buffers_ && has_room()) ++buffers_;
+    if (buffers_ == 0) throw std::bad_alloc();
+    freed_.wait(lock, [] { return in_use_ < buffers_; });
+    ++in_use_;
+  }
+
+  BlasBuffer(const BlasBuffer&) = delete;
+  BlasBuffer& operator=(const BlasBuffer&) = delete;
+
+  ~BlasBuffer() {
+    const std::lock_guard lock(mutex_);
+    --in_use_;
+    freed_.notify_one();
+  }
+
+ private:
+  // Asked for twice as much: others allocate before OpenBLAS does.
+  static bool has_room() {
+    constexpr std::size_t kBytes = std::size_t{2} * 128 << 20;
+    void* const room = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return false;
+    ::munmap(room, kBytes);
+    return true;
+  }
+
+  static inline std::mutex mutex_;
+  static inline std::condition_variable freed_;
+  static inline int buffers_ = 0, in_use_ = 0;
+};
 
 Error untrusted(std::string what) {
   return {ErrorKind::cannot_run, std::move(what), "",
@@ -82,6 +124,7 @@ Status check_f32() {
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, std::int64_t lda,
                  const double* b, std::int64_t ldb, double* c, std::int64_t ldc) {
   openblas_set_num_threads(1);
+  const BlasBuffer buffer;
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(m),
               static_cast<blasint>(n), static_cast<blasint>(k), 1, a, static_cast<blasint>(lda), b,
               static_cast<blasint>(ldb), 1, c, static_cast<blasint>(ldc));
@@ -91,6 +134,7 @@ void add_product_across(std::int64_t m, std::int64_t n, std::int64_t k, const do
                         std::int64_t lda, const double* b, std::int64_t ldb, double* c,
                         std::int64_t ldc) {
   openblas_set_num_threads(1);
+  const BlasBuffer buffer;
   cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<blasint>(m),
               static_cast<blasint>(n), static_cast<blasint>(k), 1, a, static_cast<blasint>(lda), b,
               static_cast<blasint>(ldb), 1, c, static_cast<blasint>(ldc));
@@ -99,6 +143,7 @@ void add_product_across(std::int64_t m, std::int64_t n, std::int64_t k, const do
 void product_f32(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                  const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
   openblas_set_num_threads(1);
+  const BlasBuffer buffer;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<blasint>(m),
               static_cast<blasint>(n), static_cast<blasint>(k), 1, a, static_cast<blasint>(lda), b,
               static_cast<blasint>(ldb), 0, c, static_cast<blasint>(ldc));

@@ -81,7 +81,6 @@ def run(
             encoding="utf-8",
             errors="replace",
             cwd=cwd,
-            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},  # it has threads of its own
         )
     except OSError as error:
         raise CannotRun(f"{command[0]} could not be started: {error}") from error
