@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "harness/cli/text/console_text.h"
@@ -64,12 +65,10 @@ bool launches_kernels(const Arguments& arguments) {
 
 // The first line of what could not run; the rest only with -v (they are in the record).
 void print_errors(const RunRecord& record, const Arguments& arguments, Terminal& terminal) {
-  std::string last;
-  int shown = 0;
+  std::set<std::string> told;
   for (const CaseRecord& c : record.cases) {
-    if (c.verdict != Verdict::error || c.reason == last) continue;
-    last = c.reason;
-    if (++shown > 3 && !arguments.verbose) continue;
+    if (c.verdict != Verdict::error || !told.insert(c.reason).second) continue;
+    if (told.size() > 3 && !arguments.verbose) continue;
     terminal.print("");
     terminal.print_wrapped(fmt::format("{}  {}", terminal.red("error"), c.reason));
     terminal.print_wrapped(fmt::format("       in {}  on {}", c.text, c.device));

@@ -60,29 +60,37 @@ Result<Launcher::Loaded*> Launcher::loaded_for(const Target& target) {
   return &loaded;
 }
 
+Result<std::unique_ptr<Module>> Launcher::load(const Manifest& kernel, const Target& target,
+                                               Device& device) const {
+  const std::optional<int> build = best_build(kernel, target.sm);
+  if (!build) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("{} has no build that runs on sm_{}", kernel.name, target.sm),
+                 kernel.path, "add the chip to `targets`"};
+  }
+  const Result<std::string> image = options_.image(kernel, *build);
+  if (!image) return image.error();
+  const Status kept = check_promised_steps(kernel, *image, kernel.ptx_path(*build));
+  if (!kept) return kept.error();
+  const Status same_units = check_units(kernel, *image, kernel.ptx_path(*build));
+  if (!same_units) return same_units.error();
+  return device.load(*image, kernel.ptx_path(*build), entries_of(kernel));
+}
+
 Result<const Module*> Launcher::module(const Manifest& kernel, const Target& target) {
   const Result<Loaded*> loaded = loaded_for(target);
   if (!loaded) return loaded.error();
-  std::unique_ptr<Module>& module = (*loaded)->modules[kernel.path];
-  if (!module) {
-    const std::optional<int> build = best_build(kernel, target.sm);
-    if (!build) {
-      return Error{ErrorKind::cannot_run,
-                   fmt::format("{} has no build that runs on sm_{}", kernel.name, target.sm),
-                   kernel.path, "add the chip to `targets`"};
-    }
-    const Result<std::string> image = options_.image(kernel, *build);
-    if (!image) return image.error();
-    const Status kept = check_promised_steps(kernel, *image, kernel.ptx_path(*build));
-    if (!kept) return kept.error();
-    const Status same_units = check_units(kernel, *image, kernel.ptx_path(*build));
-    if (!same_units) return same_units.error();
-    Result<std::unique_ptr<Module>> loaded_module =
-        (*loaded)->device->load(*image, kernel.ptx_path(*build), entries_of(kernel));
-    if (!loaded_module) return loaded_module.error();
-    module = *std::move(loaded_module);
+  auto& modules = (*loaded)->modules;
+  auto known = modules.find(kernel.path);
+  if (known == modules.end()) {
+    known = modules.emplace(kernel.path, load(kernel, target, *(*loaded)->device)).first;
   }
-  return module.get();
+  if (!known->second) {
+    const Error error = known->second.error();
+    if (error.kind == ErrorKind::out_of_memory) modules.erase(known);  // there may be more later
+    return error;
+  }
+  return known->second->get();
 }
 
 bool Launcher::bits_are_fixed(const Manifest& kernel, int sm) const {

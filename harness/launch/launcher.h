@@ -45,7 +45,7 @@ class Launcher {
 
   const RunnerOptions& options() const { return options_; }
 
-  // The kernel's build for the target, loaded once. An Error when there is none, or when its PTX
+  // The kernel's build for the target, loaded once, also where that fails. An Error when there is none, or when its PTX
   // contradicts the contract.
   Result<const Module*> module(const Manifest& kernel, const Target& target);
 
@@ -62,10 +62,12 @@ class Launcher {
  private:
   struct Loaded {
     std::unique_ptr<Device> device;
-    std::map<std::string, std::unique_ptr<Module>> modules;  // by kernel path
+    std::map<std::string, Result<std::unique_ptr<Module>>> modules;  // by kernel path
   };
 
   Result<Loaded*> loaded_for(const Target& target);
+  Result<std::unique_ptr<Module>> load(const Manifest& kernel, const Target& target,
+                                       Device& device) const;
 
   RunnerOptions options_;
   std::map<std::string, Loaded> devices_;  // by target name

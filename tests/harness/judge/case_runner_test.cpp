@@ -46,5 +46,29 @@ TEST(CaseRunner, ADefinitionWithoutAValueIsAnErrorAtItsPlace) {
   EXPECT_EQ(record.reason, "made.op:2:16: a division by 0");
 }
 
+// A text of some megabytes would be parsed for every case of a plan.
+TEST(CaseRunner, APtxThatDoesNotLoadIsReadOnce) {
+  const Result<Manifest> kernel =
+      parse_manifest(tiny_gemm_manifest("entry = \"k\"\nparameters = [\"ptr d\"]"), "k.toml");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = Problem(kernel->schema());
+  for (const std::string_view size : {"m", "n", "k"}) test_case.problem.set_integer(size, 8);
+  int read = 0;
+  RunnerOptions options;
+  options.image = [&](const Manifest&, int) -> Result<std::string> {
+    ++read;
+    return std::string(".version 8.7\n.target sm_80\n.visible .entry k() { bra nowhere; }\n");
+  };
+  CaseRunner runner(options);
+  for (int i = 0; i < 3; ++i) {
+    const CaseRecord record = runner.run(test_case, {.sm = 80}).value();
+    EXPECT_EQ(record.verdict, Verdict::error);
+    EXPECT_THAT(record.reason, ::testing::HasSubstr(":3:"));
+  }
+  EXPECT_EQ(read, 1);
+}
+
 }  // namespace
 }  // namespace plumbline
