@@ -14,6 +14,7 @@
 #include "oracles/base/file.h"
 #include "reports/places.h"
 #include "reports/record/escape.h"
+#include "reports/record/inlined_calls.h"
 
 namespace plumbline {
 
@@ -76,9 +77,11 @@ std::optional<SourceExcerpt> read(const std::string& what, const CodeLine& place
 template <typename Access>
 void add(const std::string& what, const Access& access, const std::string& root,
          std::vector<SourceExcerpt>& excerpts) {
-  for (const CodeLine& place :
-       {named_line(access.inlined_at), CodeLine{access.source_file, access.source_line},
-        CodeLine{access.ptx_file, access.ptx_line}}) {
+  std::vector<CodeLine> places;
+  for (const std::string& call : calls_of(access.inlined_at)) places.push_back(named_line(call));
+  places.push_back({access.source_file, access.source_line});
+  places.push_back({access.ptx_file, access.ptx_line});
+  for (const CodeLine& place : places) {
     std::optional<SourceExcerpt> excerpt = read(what, place, root);
     if (!excerpt) continue;
     excerpts.push_back(*std::move(excerpt));

@@ -13,6 +13,7 @@
 
 #include "oracles/base/hash.h"
 #include "reports/card.h"
+#include "reports/record/inlined_calls.h"
 
 namespace plumbline {
 namespace {
@@ -24,14 +25,22 @@ std::optional<std::string> below(const std::string& file, std::string root) {
   return file.substr(root.size());
 }
 
+// The innermost call below the root.
+CodeLine call_below(const std::string& inlined_at, const std::string& root) {
+  for (const std::string& call : calls_of(inlined_at)) {
+    if (const auto file = below(call, root)) {
+      if (CodeLine line = named_line(*file); line.line > 0) return line;
+    }
+  }
+  return {};
+}
+
 // Of a finding or its other access.
 template <typename Access>
 CodeLine line_of(const Access& access, const std::string& root) {
   if (!access.source_file.empty() && access.source_line > 0) {
     if (const auto file = below(access.source_file, root)) return {*file, access.source_line};
-    if (const auto call = below(access.inlined_at, root)) {
-      if (CodeLine line = named_line(*call); line.line > 0) return line;
-    }
+    if (CodeLine line = call_below(access.inlined_at, root); line.line > 0) return line;
     return {access.source_file, access.source_line};
   }
   if (access.ptx_file.empty() || access.ptx_line <= 0) return {};
@@ -40,9 +49,7 @@ CodeLine line_of(const Access& access, const std::string& root) {
 
 // Where the kernel asked for a store: many kernels share the function that does it.
 CodeLine store_line(const FindingRecord& store, const std::string& root) {
-  if (const auto call = below(store.inlined_at, root)) {
-    if (CodeLine line = named_line(*call); line.line > 0) return line;
-  }
+  if (CodeLine line = call_below(store.inlined_at, root); line.line > 0) return line;
   return line_of(store, root);
 }
 

@@ -62,7 +62,7 @@ struct Finding {
   std::string ptx;          // the instruction's text
   std::string source_file;  // from .loc, empty without -lineinfo
   int source_line = 0;
-  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  std::string inlined_at;  // as in CodePlace
   std::uint64_t occurrences =
       1;  // later ones of the same kind at the same instruction are only counted
   std::optional<OtherAccess> other;  // where there is one, and it is known

@@ -13,13 +13,17 @@
 
 namespace plumbline {
 
+// Between the calls of CodePlace::inlined_at.
+inline constexpr std::string_view kInlinedAt = ", inlined at ";
+
 // An instruction of a module.
 struct CodePlace {
   std::string ptx_file;  // as given to Device::load
   int ptx_line = 0;
   std::string source_file;  // empty where not known
   int source_line = 0;
-  std::string inlined_at;  // "file:line" of the call, where the source line was inlined
+  // "tile.cuh:31, inlined at gemm.cu:40": the calls by which the source line was inlined.
+  std::string inlined_at;
   // A branch backward, which repeats a loop. Not of a loop that waits for others: it may never have
   // to.
   bool repeats_loop = false;

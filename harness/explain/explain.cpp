@@ -11,6 +11,7 @@
 
 #include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
+#include "reports/record/inlined_calls.h"
 
 namespace plumbline {
 namespace {
@@ -136,8 +137,11 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
   const auto base = [](const std::string& path) {
     return std::filesystem::path(path).filename().string();
   };
-  return fmt::format("{} at {}:{}{}{}", thread, base(place->source_file), place->source_line,
-                     place->inlined_at.empty() ? "" : ", inlined at ", base(place->inlined_at));
+  std::string text =
+      fmt::format("{} at {}:{}", thread, base(place->source_file), place->source_line);
+  for (const std::string& call : calls_of(place->inlined_at))
+    text += fmt::format("{}{}", kInlinedAt, base(call));
+  return text;
 }
 
 void replace_faults(Counterexample& card, std::string sentence) {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "oracles/base/file.h"
+#include "reports/record/inlined_calls.h"
 #include "reports/record/parse_json.h"
 
 namespace plumbline {
@@ -176,7 +177,8 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
   std::map<std::tuple<std::string, std::string, std::string>, PerfLine> lines;
   for (const InstructionTraffic& one : traffic.instructions) {
     std::string at = place_of(one.place);
-    std::string inlined_at = one.place.inlined_at.empty() ? "" : file_name(one.place.inlined_at);
+    const std::vector<std::string> calls = calls_of(one.place.inlined_at);
+    std::string inlined_at = calls.empty() ? "" : file_name(calls.front());
     PerfLine& line = lines[{at, inlined_at, one.instruction}];
     if (line.at.empty()) {
       line.at = std::move(at);

@@ -169,6 +169,8 @@ TEST(CodeLine, IsTheCallOfWhatWasInlinedFromElsewhere) {
   EXPECT_EQ(line_of(), "/usr/include/cuda_fp8.hpp:40");
   finding.inlined_at = "/repo/src/gemm.cu:88";
   EXPECT_EQ(line_of(), "src/gemm.cu:88");
+  finding.inlined_at = "/elsewhere/tile.cuh:7, inlined at /repo/src/gemm.cu:88";
+  EXPECT_EQ(line_of(), "src/gemm.cu:88");
   finding.inlined_at = "/elsewhere/gemm.cu:88";
   EXPECT_EQ(line_of(), "/usr/include/cuda_fp8.hpp:40");
   finding.inlined_at = "/repo/no line";

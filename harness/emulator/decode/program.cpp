@@ -2,12 +2,27 @@
 #include "harness/emulator/decode/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "harness/emulator/memory/address_space.h"
 
 namespace plumbline::emulator {
+
+namespace {
+
+// "tile.cuh:31, inlined at gemm.cu:40"; of many calls the middle ones are counted.
+std::string joined(const std::vector<std::string>& calls) {
+  constexpr std::size_t kMost = 4, kEnd = 2;
+  if (calls.size() <= kMost) return fmt::format("{}", fmt::join(calls, kInlinedAt));
+  return fmt::format("{}{}... ({} more calls) ...{}{}",
+                     fmt::join(calls.begin(), calls.begin() + kEnd, kInlinedAt), kInlinedAt,
+                     calls.size() - 2 * kEnd, kInlinedAt,
+                     fmt::join(calls.end() - kEnd, calls.end(), kInlinedAt));
+}
+
+}  // namespace
 
 CodePlace Program::place(std::size_t index) const {
   const Instruction* from = origin[index];
@@ -19,9 +34,15 @@ CodePlace Program::place(std::size_t index) const {
   CodePlace place{.ptx_file = file,
                   .ptx_line = from->line,
                   .source_file = name(from->source.file),
-                  .inlined_at = name(from->source.inlined_file)};
+                  .inlined_at = {}};
   if (!place.source_file.empty()) place.source_line = from->source.line;
-  if (!place.inlined_at.empty()) place.inlined_at += fmt::format(":{}", from->source.inlined_line);
+  if (from->source.calls == nullptr) return place;
+  std::vector<std::string> calls;
+  for (const FileLine& call : *from->source.calls) {
+    if (const std::string file = name(call.file); !file.empty())
+      calls.push_back(fmt::format("{}:{}", file, call.line));
+  }
+  place.inlined_at = joined(calls);
   return place;
 }
 

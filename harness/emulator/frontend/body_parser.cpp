@@ -159,22 +159,38 @@ void BodyParser::parse_variables(Space space) {
 // .loc file line column [, function_name label [+ offset]] [, inlined_at file line column]
 void BodyParser::parse_loc() {
   constexpr std::int64_t kMost = 0x7fffffff;
-  const auto place = [&](int& file, int& line) {
-    file = static_cast<int>(parse_integer(cursor_, "a file number", 0, kMost));
-    line = static_cast<int>(parse_integer(cursor_, "a line number", 0, kMost));
+  const auto place = [&] {
+    std::array<int, 3> at{};
+    at[0] = static_cast<int>(parse_integer(cursor_, "a file number", 0, kMost));
+    at[1] = static_cast<int>(parse_integer(cursor_, "a line number", 0, kMost));
     if (cursor_.current().kind == TokenKind::number)
-      parse_integer(cursor_, "a column number", 0, kMost);
+      at[2] = static_cast<int>(parse_integer(cursor_, "a column number", 0, kMost));
+    return at;
   };
-  source_ = {};
-  place(source_.file, source_.line);
+  const std::array<int, 3> here = place();
+  source_ = {here[0], here[1]};
   while (cursor_.accept(',')) {
     if (cursor_.expect_word("function_name or inlined_at").text == "inlined_at") {
-      place(source_.inlined_file, source_.inlined_line);
+      source_.calls = calls_from(place());
       continue;
     }
     cursor_.expect_word("a label");
     if (cursor_.accept('+')) parse_integer(cursor_, "an offset", 0, kMost);
   }
+  places_[here] = source_;
+}
+
+// The call at this place, and those that led there.
+std::shared_ptr<const std::vector<FileLine>> BodyParser::calls_from(
+    const std::array<int, 3>& at) const {
+  constexpr std::size_t kMostCalls = 64;  // far above what compilers inline
+  std::vector<FileLine> calls = {{at[0], at[1]}};
+  const auto call = places_.find(at);
+  if (call != places_.end() && call->second.calls != nullptr) {
+    const std::vector<FileLine>& further = *call->second.calls;
+    if (further.size() < kMostCalls) calls.insert(calls.end(), further.begin(), further.end());
+  }
+  return std::make_shared<const std::vector<FileLine>>(std::move(calls));
 }
 
 void BodyParser::parse_pragma() {

@@ -3,6 +3,8 @@
 // between them.
 #pragma once
 
+#include <array>
+#include <map>
 #include <string>
 
 #include "harness/emulator/frontend/cursor.h"
@@ -31,6 +33,7 @@ class BodyParser {
   void parse_registers();
   void parse_variables(Space space);
   void parse_loc();
+  std::shared_ptr<const std::vector<FileLine>> calls_from(const std::array<int, 3>& at) const;
   void parse_pragma();
   void parse_labeled(const Token& name);
   void parse_guard(Instruction& instruction);
@@ -42,6 +45,8 @@ class BodyParser {
   FunctionScope scope_;
   OperandParser operands_;
   SourceLine source_;
+  // The last .loc of each file, line and column: a call that was inlined has one before it.
+  std::map<std::array<int, 3>, SourceLine> places_;
   std::uint64_t used_bytes_mask_ = 0;
 };
 

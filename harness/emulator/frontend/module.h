@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +19,18 @@ namespace plumbline::emulator {
 
 enum class Space : std::uint8_t { reg, param, global, shared, local, constant, generic };
 
-// A `.loc`: where the following instructions come from in the CUDA source.
-struct SourceLine {
+struct FileLine {
   int file = -1;  // index into Module::files
   int line = 0;
-  int inlined_file = -1;  // where a function with that line was inlined
-  int inlined_line = 0;
+};
+
+// A `.loc`: where the following instructions come from in the CUDA source.
+struct SourceLine {
+  int file = -1;
+  int line = 0;
+  // Where the function with that line was inlined, where that one was, and so on up to the kernel;
+  // null where it was not.
+  std::shared_ptr<const std::vector<FileLine>> calls = {};
 };
 
 struct Register {
@@ -136,6 +144,7 @@ struct Function {
   std::int64_t max_registers = 0;           // .maxnreg
   bool has_body = false;                    // false: a prototype (vprintf and other externs)
   bool body_skipped = false;                // defined, but not asked for (see ParseOptions)
+  std::optional<Error> unreadable = {};     // why its body is left out (ParseOptions)
   int alias_of = -1;                        // .alias: the function that is meant
 };
 
@@ -158,6 +167,8 @@ struct ParseOptions {
   // Parse only the bodies of these entries and of the functions they reach; the others are skimmed:
   // files of 66 MB exist, and what nobody launches may hold anything. Empty parses everything.
   std::function<bool(const std::string& entry)> wanted = {};
+  // An error in a wanted body is kept in Function::unreadable, and the others are parsed.
+  bool keeps_unreadable = false;
 };
 
 // Parses a whole module. Errors carry "file:line:column". Instructions are not checked for meaning:

@@ -88,9 +88,10 @@ ret;
   EXPECT_EQ(code[2].column, 2);
   EXPECT_EQ(code[2].source.file, 3);
   EXPECT_EQ(code[3].source.line, 7);
-  EXPECT_EQ(code[1].source.inlined_file, -1);
-  EXPECT_EQ(code[3].source.inlined_file, 1);
-  EXPECT_EQ(code[3].source.inlined_line, 25);
+  EXPECT_EQ(code[1].source.calls, nullptr);
+  ASSERT_THAT(*code[3].source.calls, testing::SizeIs(1));
+  EXPECT_EQ(code[3].source.calls->front().file, 1);
+  EXPECT_EQ(code[3].source.calls->front().line, 25);
 }
 
 TEST(Parser, NoiseIsPassedOver) {

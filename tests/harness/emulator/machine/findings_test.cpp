@@ -572,6 +572,34 @@ TEST(Findings, CarryTheCallOfAnInlinedLine) {
             " (loads.cuh:7, inlined at kernel.cu:43)");
 }
 
+// As nvcc writes them: each call has its own .loc before what was inlined there.
+TEST(Findings, CarryEachCallUpToTheKernel) {
+  const auto calls_of = [](int depth) {
+    std::string text =
+        header(90) +
+        ".file 1 \"kernel.cu\"\n.file 2 \"loads.cuh\"\n.visible .entry k(.param .u64 "
+        "a, .param .u64 b)\n{\n.reg .b64 %d<2>;\nld.param.u64 %d0, [b];\n"
+        // The same functions were inlined before, elsewhere.
+        ".loc 2 1 3, function_name $name, inlined_at 1 12 7\n"
+        ".loc 2 2 3, function_name $name, inlined_at 2 1 3\n"
+        ".loc 1 43 7\n.loc 2 1 3, function_name $name, inlined_at 1 43 7\n";
+    for (int i = 2; i <= depth; ++i)
+      text += fmt::format(".loc 2 {} 3, function_name $name, inlined_at 2 {} 3\n", i, i - 1);
+    text += "ld.global.u64 %d1, [%d0+4096];\nret;\n}\n";
+    const LaunchOutcome outcome = run_kernel(text, {}, 64).outcome;
+    return outcome.findings.empty() ? "" : outcome.findings[0].inlined_at;
+  };
+  EXPECT_EQ(calls_of(1), "kernel.cu:43");
+  EXPECT_EQ(calls_of(2), "loads.cuh:1, inlined at kernel.cu:43");
+  EXPECT_EQ(calls_of(4),
+            "loads.cuh:3, inlined at loads.cuh:2, inlined at loads.cuh:1, inlined at kernel.cu:43");
+  EXPECT_EQ(calls_of(7),
+            "loads.cuh:6, inlined at loads.cuh:5, inlined at ... (3 more calls) ..., inlined at "
+            "loads.cuh:1, inlined at kernel.cu:43");
+  // More than are kept.
+  EXPECT_NE(calls_of(1000), "");
+}
+
 TEST(Findings, ALongListOfRegistersIsCut) {
   Finding finding;
   finding.ptx = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0";
