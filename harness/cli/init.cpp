@@ -87,6 +87,7 @@ Result<Subject> subject_of(const fs::path& ptx, const Arguments& arguments) {
   if (!survey) return survey.error();
   Result<EntrySurvey> entry = chosen_entry(*survey, arguments.names.front(), arguments.entry);
   if (!entry) return entry.error();
+  if (entry->unreadable) return *entry->unreadable;
   return Subject{*std::move(survey), *std::move(entry), {}};
 }
 

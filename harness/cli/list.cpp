@@ -213,6 +213,10 @@ void print_entry(const EntrySurvey& entry, Terminal& terminal) {
                                      readable == entry.name ? "" : fmt::format(" ({})", readable),
                                      entry.line));
   terminal.print_wrapped("    parameters     " + parameters_text(entry));
+  if (entry.unreadable) {
+    terminal.print_wrapped("    is no PTX      " + entry.unreadable->text());
+    return;
+  }
   terminal.print_wrapped("    shared memory  " + shared_text(entry));
   terminal.print_wrapped("    launch bounds  " + bounds_text(entry));
   for (const auto& [unit, count] : entry.units)
@@ -242,17 +246,24 @@ ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
     return report_error(
         {ErrorKind::bad_input, "no PTX file is named", "", "plumbline list ptx FILE"});
   }
+  ExitCode code = ExitCode::held;
   for (const std::string& file : files) {
     const Result<std::string> text = read_text_file(file, "");
-    if (!text) return report_error(text.error());
-    const Result<emulator::PtxSurvey> survey = emulator::survey_ptx(*text, file);
-    if (!survey) return report_error(survey.error());
+    const Result<emulator::PtxSurvey> survey =
+        text ? emulator::survey_ptx(*text, file) : Result<emulator::PtxSurvey>(text.error());
+    if (!survey) {
+      code = report_error(survey.error());
+      continue;
+    }
     terminal.print_wrapped(fmt::format("{}: PTX {} for {}, {} entr{}", file, survey->version,
                                        survey->target, survey->entries.size(),
                                        survey->entries.size() == 1 ? "y" : "ies"));
-    for (const EntrySurvey& entry : survey->entries) print_entry(entry, terminal);
+    for (const EntrySurvey& entry : survey->entries) {
+      print_entry(entry, terminal);
+      if (entry.unreadable) code = ExitCode::wrong_input;
+    }
   }
-  return ExitCode::held;
+  return code;
 }
 
 // --- list text FILE ---

@@ -62,11 +62,16 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
   }
   for (const Variable& parameter : function.parameters)
     out.parameters.push_back({parameter.bytes, parameter.type, parameter.is_pointer});
+  out.unreadable = function.unreadable;
+  if (out.unreadable) return out;
   Function flat = function;
   if (has_calls(function)) {
     Result<Function> inlined = inline_calls(module, function);
     if (inlined) {
       flat = *std::move(inlined);
+    } else if (inlined.error().kind == ErrorKind::bad_input) {
+      out.unreadable = inlined.error();
+      return out;
     } else {
       out.refused = inlined.error().text();
     }
@@ -99,13 +104,15 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
 }  // namespace
 
 Result<PtxSurvey> survey_ptx(std::string_view text, std::string_view file) {
-  const Result<PtxModule> module = parse_ptx(text, file);
+  const Result<PtxModule> module = parse_ptx(
+      text, file, {.wanted = [](const std::string&) { return true; }, .keeps_unreadable = true});
   if (!module) return module.error();
   PtxSurvey out;
   out.version = fmt::format("{}.{}", module->version_major, module->version_minor);
   out.target = module->target_text;
   for (const Function& function : module->functions) {
-    if (function.is_entry && function.has_body) out.entries.push_back(survey(*module, function));
+    if (function.is_entry && (function.has_body || function.unreadable))
+      out.entries.push_back(survey(*module, function));
   }
   return out;
 }

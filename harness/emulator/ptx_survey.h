@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,8 @@ struct EntrySurvey {
   bool asks_for_cooperation = false;
   std::vector<MissingInstruction> missing;  // by their first line
   std::string refused;  // why the entry as a whole cannot run; empty: nothing of the kind
+  // Why its text, or that of a function it calls, is no PTX; then the file has to be corrected.
+  std::optional<Error> unreadable;
 };
 
 struct PtxSurvey {
@@ -51,7 +54,8 @@ struct PtxSurvey {
   std::vector<EntrySurvey> entries;
 };
 
-// Every entry as on the chip that the file is compiled for. Errors are of files that are no PTX.
+// Every entry as on the chip that the file is compiled for. Errors are of files that are no PTX, not
+// of single entries.
 Result<PtxSurvey> survey_ptx(std::string_view text, std::string_view file);
 
 }  // namespace plumbline::emulator

@@ -67,6 +67,21 @@ printf 'ELF\001\002' >binary.ptx
 expect 2 "binary.ptx:1:" list ptx binary.ptx
 printf '.version 8.7\n.target sm_90\n.visible .entry k() { bra nowhere; }\n' >broken.ptx
 expect 2 "broken.ptx:3:" list ptx broken.ptx
+# One entry that is no PTX does not hide the others, nor one file the next.
+cat >some.ptx <<'PTX'
+.version 8.7
+.target sm_90
+.func helper() { .reg .b32 %r<2>; add.u32 %r0, %r1, %q; ret; }
+.visible .entry first() { .global .align 4 .u32 cell = nothing; bra nowhere; }
+.visible .entry second() { call helper; ret; }
+.visible .entry third() .reqntid 64 { ret; }
+PTX
+expect 2 "first line 4 parameters none is no PTX some.ptx:4:" list ptx some.ptx
+expect 2 "second line 5 parameters none is no PTX some.ptx:3:" list ptx some.ptx
+expect 2 "third line 6 parameters none shared memory 0 bytes" list ptx some.ptx
+expect 2 "plain line 21" list ptx missing.ptx binary.ptx two.ptx
+expect 0 "" init some.ptx --entry third --operation softmax --out -
+expect 2 "some.ptx:4:" init some.ptx --entry first --operation softmax --out -
 expect 2 "cannot list \"px\"" list px
 
 echo "$passed passed, $failed failed"

@@ -144,6 +144,7 @@ class Inliner {
     const Function* callee = nullptr;
     if (callee_operand.kind == OperandKind::function) callee = &target(callee_operand.index);
     if (callee == nullptr) return refuse(instruction, "indirect calls are not emulated");
+    if (callee->unreadable && !error_) error_ = callee->unreadable;
     if (!callee->has_body) return copy(frame, instruction);
     for (const Frame* up = &frame; up != nullptr; up = up->caller) {
       if (up->function == callee) return refuse(instruction, "recursion is not emulated");

@@ -47,7 +47,7 @@ Result<PtxModule> ModuleParser::parse() {
   }
   if (!cursor_.failed()) require_header(cursor_, cursor_.current(), scope_.module);
   resolve_relocations(cursor_, scope_);
-  if (!cursor_.failed()) parse_reachable_bodies(cursor_, scope_, options_.wanted, skimmed_);
+  if (!cursor_.failed()) parse_reachable_bodies(cursor_, scope_, options_, skimmed_);
   if (cursor_.failed()) return cursor_.error();
   return std::move(scope_.module);
 }

@@ -10,9 +10,11 @@ namespace {
 
 class ReachableBodies {
  public:
-  ReachableBodies(Cursor& cursor, ModuleScope& scope, const std::vector<SkimmedBody>& skimmed)
+  ReachableBodies(Cursor& cursor, ModuleScope& scope, bool keeps_unreadable,
+                  const std::vector<SkimmedBody>& skimmed)
       : cursor_(cursor),
         scope_(scope),
+        keeps_unreadable_(keeps_unreadable),
         function_seen_(scope.module.functions.size()),
         variable_seen_(scope.module.variables.size()) {
     for (const SkimmedBody& body : skimmed) bodies_.emplace(body.function, &body);
@@ -34,13 +36,18 @@ class ReachableBodies {
  private:
   void parse_body(Function& function, const SkimmedBody& body) {
     Cursor cursor(body.text, cursor_.file(), body.line, body.column);
+    const Function declared = function;
     BodyParser(cursor, scope_, function).parse();
-    if (cursor.failed()) return cursor_.fail(cursor.error());
-    if (scope_.module.variables.size() > variable_seen_.size()) {  // .global inside the body
-      resolve_relocations(cursor_, scope_, variable_seen_.size());
-      variable_seen_.resize(scope_.module.variables.size());
-      if (cursor_.failed()) return;
+    auto& variables = scope_.module.variables;  // with .global inside the body
+    if (!cursor.failed()) resolve_relocations(cursor, scope_, variable_seen_.size());
+    if (cursor.failed() && !keeps_unreadable_) return cursor_.fail(cursor.error());
+    if (cursor.failed()) {
+      function = declared;
+      function.unreadable = cursor.error();
+      variables.resize(variable_seen_.size());
+      return;
     }
+    variable_seen_.resize(variables.size());
     function.body_skipped = false;
     for (const Instruction& instruction : function.instructions) {
       for (const Operand& operand : instruction.operands) {
@@ -80,6 +87,7 @@ class ReachableBodies {
 
   Cursor& cursor_;
   ModuleScope& scope_;
+  bool keeps_unreadable_;
   std::unordered_map<int, const SkimmedBody*> bodies_;
   std::vector<bool> function_seen_;
   std::vector<bool> variable_seen_;
@@ -88,14 +96,13 @@ class ReachableBodies {
 
 }  // namespace
 
-void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope,
-                            const std::function<bool(const std::string&)>& wanted,
+void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, const ParseOptions& options,
                             const std::vector<SkimmedBody>& skimmed) {
-  if (!wanted) return;
-  ReachableBodies bodies(cursor, scope, skimmed);
+  if (!options.wanted) return;
+  ReachableBodies bodies(cursor, scope, options.keeps_unreadable, skimmed);
   for (std::size_t i = 0; i < scope.module.functions.size(); ++i) {
     const Function& function = scope.module.functions[i];
-    if (function.is_entry && wanted(function.name)) bodies.parse(static_cast<int>(i));
+    if (function.is_entry && options.wanted(function.name)) bodies.parse(static_cast<int>(i));
   }
 }
 

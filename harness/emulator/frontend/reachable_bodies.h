@@ -3,8 +3,6 @@
 // of kernels, and a run launches one.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,10 +20,9 @@ struct SkimmedBody {
 };
 
 // Parses the bodies of the wanted entries, and of whatever they call or take the address of,
-// directly or through tables of addresses. The first error becomes the cursor's. Nothing where no
-// entry is named.
-void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope,
-                            const std::function<bool(const std::string&)>& wanted,
+// directly or through tables of addresses. The first error becomes the cursor's, or (where they are
+// to be kept) each is its function's. Nothing where no entry is named.
+void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, const ParseOptions& options,
                             const std::vector<SkimmedBody>& skimmed);
 
 }  // namespace plumbline::emulator
