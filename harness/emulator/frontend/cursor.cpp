@@ -14,7 +14,7 @@ std::string describe(const Token& token) {
 std::string complaint(const Token& token) {
   const char first = token.text[0];
   if (first == '"') return "string without a closing quote";
-  if (first == '.' || first == '%') return fmt::format("\"{}\" without a name after it", first);
+  if (first == '.') return "\".\" without a name after it";
   const auto byte = static_cast<unsigned char>(first);
   if (byte > ' ' && byte < 0x7f) return fmt::format("unexpected character {}", quoted(token.text));
   return fmt::format("unexpected byte 0x{:02x}", byte);

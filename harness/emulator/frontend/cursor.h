@@ -28,6 +28,11 @@ class Cursor {
 
   bool at(char c) const { return current_.is(c); }
 
+  // An operator of one or two characters; those of two are two tokens without a blank.
+  bool at(std::string_view op) const {
+    return current_.is(op[0]) && (op.size() == 1 || lexer_.behind() == op[1]);
+  }
+
   bool at_word() const { return current_.kind == TokenKind::word; }
 
   bool at_directive() const { return current_.kind == TokenKind::directive; }

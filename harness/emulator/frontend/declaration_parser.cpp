@@ -44,8 +44,14 @@ std::vector<std::int64_t> parse_dimensions(Cursor& cursor) {
       cursor.fail(bracket, open_ended ? "only the first dimension of an array may be left open"
                                       : fmt::format("more than {} dimensions", kMaxDimensions));
     }
-    dimensions.push_back(open_ended ? 0 : parse_integer(cursor, "an array size", 0, kMaxBytes));
-    cursor.expect(']', "after an array size");
+    if (cursor.at_word() && cursor.current().text == "WARP_SZ") {
+      cursor.take();
+      dimensions.push_back(32);
+    } else {
+      dimensions.push_back(open_ended ? 0 : parse_integer(cursor, "an array size", 0, kMaxBytes));
+    }
+    if (!cursor.accept(']'))  // ptxas takes no expression here
+      cursor.expected("\"]\" after an array size, which is one number or WARP_SZ");
   }
   return dimensions;
 }

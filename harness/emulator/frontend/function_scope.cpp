@@ -186,10 +186,6 @@ Operand FunctionScope::resolve(const Token& name) {
     result.kind = OperandKind::function;
     result.index = *function;
     result.name = name.text;
-  } else if (name.text == "WARP_SZ") {
-    result.kind = OperandKind::immediate;
-    result.value = 32;
-    result.name = name.text;
   } else if (is_special_register(name.text)) {
     result.kind = OperandKind::special;
     result.name = name.text;

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "harness/emulator/frontend/literal.h"
+#include "harness/emulator/frontend/constant_expression.h"
 #include "harness/emulator/frontend/type_names.h"
 
 namespace plumbline::emulator {
@@ -87,18 +87,19 @@ class InitializerParser {
 
   void parse_value(std::int64_t at) {
     const Token start = cursor_.current();
-    if (cursor_.at_word()) {
+    if (cursor_.at_word() && !starts_constant(cursor_)) {
       parse_symbol(at);
       return;
     }
-    const Literal literal = parse_literal(cursor_);
+    const Constant constant = parse_constant(cursor_);
+    const Literal& literal = constant.literal;
     if (cursor_.failed()) return;
     std::uint64_t bits = literal.value;
     if (is_float_type(type_.text)) {
       bits = float_bits(start, literal);
     } else if (literal.float_bits != 0) {
       cursor_.fail(start, fmt::format("a float cannot initialize a {}", type_.text));
-    } else if (!fits(literal)) {
+    } else if (!constant.computed && !fits(literal)) {
       cursor_.fail(start, fmt::format("the value does not fit a {}", type_.text));
     }
     store(start, at, bits);
@@ -156,12 +157,7 @@ class InitializerParser {
     relocation.offset = at;
     relocation.bytes = static_cast<int>(element_bytes_);
     relocation.name = name.text;
-    while (cursor_.at('+') || cursor_.at('-')) {
-      if (cursor_.at('+')) cursor_.take();
-      const std::uint64_t sum =
-          static_cast<std::uint64_t>(relocation.addend) + parse_literal(cursor_).value;
-      relocation.addend = static_cast<std::int64_t>(sum);
-    }
+    relocation.addend = parse_offset(cursor_);
     relocation.line = start.line;
     relocation.column = start.column;
     store(start, at, 0);

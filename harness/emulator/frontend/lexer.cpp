@@ -124,7 +124,7 @@ Token Lexer::next() {
   const char c = *at_;
   if (is(c, kWordStart)) {
     const char* after = word_end(at_ + 1, end_);
-    return token(c == '%' && after == at_ + 1 ? TokenKind::bad : TokenKind::word, after);
+    return token(c == '%' && after == at_ + 1 ? TokenKind::punctuation : TokenKind::word, after);
   }
   if (is(c, kDigit) || at_bare_fraction()) return token(TokenKind::number, number_end());
   if (c == '.') {

@@ -45,6 +45,9 @@ class Lexer {
 
   Token next();
 
+  // The character behind the last token, 0 at the end.
+  char behind() const { return at_ == end_ ? '\0' : *at_; }
+
  private:
   void skip_blanks();
   void start_line();

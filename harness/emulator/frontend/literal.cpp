@@ -25,10 +25,13 @@ std::optional<Literal> decimal_float(std::string_view text) {
 }
 
 std::optional<Literal> integer(std::string_view text, int base) {
-  if (!text.empty() && (text.back() == 'U' || text.back() == 'u')) text.remove_suffix(1);
+  const bool marked = !text.empty() && (text.back() == 'U' || text.back() == 'u');
+  if (marked) text.remove_suffix(1);
   const auto value = parse_number<std::uint64_t>(text, base);
   if (!value) return std::nullopt;
-  return Literal{*value};
+  Literal literal{*value};
+  literal.is_unsigned = marked || *value >> 63 != 0;
+  return literal;
 }
 
 std::optional<Literal> unsigned_literal(std::string_view text) {
@@ -66,9 +69,9 @@ void negate(Literal& literal) {
 
 }  // namespace
 
-Literal parse_literal(Cursor& cursor) {
-  const bool minus = cursor.accept('-');
-  if (!minus) cursor.accept('+');
+Literal parse_literal(Cursor& cursor, Sign sign) {
+  const bool minus = sign == Sign::minus || (sign == Sign::optional && cursor.accept('-'));
+  if (sign == Sign::optional && !minus) cursor.accept('+');
   const Token token = cursor.current();
   if (token.kind != TokenKind::number) {
     cursor.expected("a number");

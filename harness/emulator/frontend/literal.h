@@ -11,13 +11,17 @@
 namespace plumbline::emulator {
 
 struct Literal {
-  std::uint64_t value = 0;  // integer, or float bits; negative integers in two's complement
-  int float_bits = 0;       // 0 for an integer, else 32 or 64: the width of the bits in `value`
-  bool negative = false;    // written with a minus
+  std::uint64_t value = 0;   // integer, or float bits; negative integers in two's complement
+  int float_bits = 0;        // 0 for an integer, else 32 or 64: the width of the bits in `value`
+  bool negative = false;     // written with a minus
+  bool is_unsigned = false;  // an integer with a U, or too large for 64 bits with a sign
 };
 
-// Reads an optional sign and a number; an error of the cursor if there is none.
-Literal parse_literal(Cursor& cursor);
+enum class Sign : std::uint8_t { optional, plus, minus };
+
+// Reads a number and its sign, where that was not read before; an error of the cursor if there is
+// none.
+Literal parse_literal(Cursor& cursor, Sign sign = Sign::optional);
 
 // The integer, where only an integer between low and high makes sense ("alignment", "register
 // count").

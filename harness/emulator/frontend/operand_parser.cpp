@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/emulator/frontend/literal.h"
+#include "harness/emulator/frontend/constant_expression.h"
 #include "harness/emulator/frontend/special_registers.h"
 
 namespace plumbline::emulator {
@@ -14,14 +14,6 @@ Operand vector_of(std::vector<Operand> elements) {
   result.kind = OperandKind::vector;
   result.elements = std::move(elements);
   return result;
-}
-
-std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
-bool starts_number(const Token& token) {
-  return token.kind == TokenKind::number || token.is('-') || token.is('+');
 }
 
 }  // namespace
@@ -62,7 +54,7 @@ Operand OperandParser::parse_operand() {
 
 // What may also stand inside a vector.
 Operand OperandParser::parse_simple() {
-  if (starts_number(cursor_.current())) return parse_immediate();
+  if (starts_constant(cursor_)) return parse_immediate();
   const bool negated = cursor_.accept('!');
   if (!cursor_.at_word()) {
     cursor_.expected(negated ? "a predicate register" : "an operand");
@@ -88,35 +80,18 @@ Operand OperandParser::parse_name() {
                  fmt::format("{}{} selects a part of an operand, which is not supported",
                              quoted(name.text), cursor_.current().text));
   }
-  if (operand.kind == OperandKind::symbol) operand.offset = parse_offset();
+  if (operand.kind == OperandKind::symbol) operand.offset = parse_offset(cursor_);
   return operand;
 }
 
 Operand OperandParser::parse_immediate() {
-  const Literal literal = parse_literal(cursor_);
+  const Literal literal = parse_constant(cursor_).literal;
   Operand operand;
   operand.kind = OperandKind::immediate;
   operand.value = literal.value;
   operand.is_float = literal.float_bits != 0;
   operand.float_bits = literal.float_bits;
-  if (!operand.is_float) operand.value += static_cast<std::uint64_t>(parse_offset());
   return operand;
-}
-
-// +4, -8, +-8 (nvcc writes that), any number of them.
-std::int64_t OperandParser::parse_offset() {
-  std::int64_t sum = 0;
-  while (cursor_.at('+') || cursor_.at('-')) {
-    if (cursor_.at('+')) cursor_.take();
-    const Token start = cursor_.current();
-    const Literal literal = parse_literal(cursor_);
-    if (literal.float_bits != 0) {
-      cursor_.fail(start, "expected an integer offset");
-      return 0;
-    }
-    sum = wrapping_sum(sum, static_cast<std::int64_t>(literal.value));
-  }
-  return sum;
 }
 
 Operand OperandParser::parse_vector() {
@@ -133,11 +108,11 @@ Operand OperandParser::parse_address() {
   cursor_.take();
   Operand address;
   address.kind = OperandKind::address;
-  if (starts_number(cursor_.current())) {
+  if (starts_constant(cursor_)) {
     const Token start = cursor_.current();
-    const Literal literal = parse_literal(cursor_);
+    const Literal literal = parse_constant(cursor_).literal;
     if (literal.float_bits != 0) cursor_.fail(start, "an address is an integer");
-    address.offset = wrapping_sum(static_cast<std::int64_t>(literal.value), parse_offset());
+    address.offset = static_cast<std::int64_t>(literal.value);
   } else {
     const Token start = cursor_.expect_word("a register, a variable or a number in an address");
     if (cursor_.failed()) return address;
@@ -149,7 +124,7 @@ Operand OperandParser::parse_address() {
       return address;
     }
     address.elements.push_back(std::move(base));
-    address.offset = parse_offset();
+    address.offset = parse_offset(cursor_);
     if (cursor_.accept(',')) {
       if (!cursor_.at('{')) cursor_.expected("\"{\" before the coordinates of a tensor access");
       if (!cursor_.failed()) address.elements.push_back(parse_vector());

@@ -28,7 +28,6 @@ class OperandParser {
   Operand parse_immediate();
   Operand parse_vector();
   Operand parse_address();
-  std::int64_t parse_offset();
 
   Cursor& cursor_;
   FunctionScope& scope_;
