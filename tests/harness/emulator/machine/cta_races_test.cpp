@@ -295,6 +295,68 @@ TEST(CtaOrder, TheLastCtaThatCountsMayReadWhatAllWrote) {
   EXPECT_TRUE(races(body(""), options_of(3)));
 }
 
+// The order of the CUDA sample threadFenceReduction: each block stores its result, fences and
+// counts; the last one to count goes on with what all of them stored. Every thread stores a word
+// here. The last block's threads learn of it by a word of shared memory.
+std::string last_block(const std::string& before_count, const std::string& before_last,
+                       const std::string& last) {
+  return ".shared .align 4 .u32 is_last;\n"
+         "mad.lo.u32 %r1, %r10, 64, %r0; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %out, %d2;\n"
+         "st.global.u32 [%d2], %r1;\n" +
+         before_count +
+         "\n@!%p0 bra COUNTED; atom.global.inc.u32 %r2, [%d20], 2; st.shared.u32 [is_last], %r2;\n"
+         "COUNTED: " +
+         before_last +
+         " ld.shared.u32 %r3, [is_last]; setp.ne.u32 %p3, %r3, 2; @%p3 bra END;\n"
+         "add.u32 %r4, %r0, 32; rem.u32 %r4, %r4, 64; mul.wide.u32 %d3, %r4, 4; "
+         "add.s64 %d3, %out, %d3;\n" +
+         last + "\nEND:";
+}
+
+TEST(CtaOrder, TheLastBlockGoesOnWithWhatTheOthersFenced) {
+  constexpr const char *kFenced = "membar.gl; bar.sync 0;", *kMet = "bar.sync 0;",
+                       *kLoad =
+                           "ld.global.u32 %r5, [%d3]; ld.global.u32 %r5, [%d3+256]; "
+                           "ld.global.u32 %r5, [%d3+512];",
+                       *kStore =
+                           "st.global.u32 [%d3], 0; st.global.u32 [%d3+256], 0; "
+                           "st.global.u32 [%d3+512], 0;",
+                       *kUpdate =
+                           "red.global.add.u32 [%d3], 1; red.global.add.u32 [%d3+256], 1; "
+                           "red.global.add.u32 [%d3+512], 1;";
+  for (const std::string last : {kLoad, kStore, kUpdate}) {
+    EXPECT_FALSE(races(last_block(kFenced, kMet, last), options_of(3))) << last;
+    EXPECT_FALSE(
+        races(last_block(kFenced, "membar.gl; bar.sync 0; membar.gl;", last), options_of(3)))
+        << last;
+    EXPECT_TRUE(races(last_block("bar.sync 0;", kMet, last), options_of(3)))
+        << "no fence before the count, " << last;
+    EXPECT_TRUE(
+        races(last_block("bar.sync 0;", "membar.gl; bar.sync 0; membar.gl;", last), options_of(3)))
+        << "a fence behind the count only, " << last;
+    EXPECT_TRUE(races(last_block("membar.gl;", kMet, last), options_of(3)))
+        << "the count does not wait for the block's other threads, " << last;
+    // That is found where they learn of it, in shared memory.
+    EXPECT_FALSE(run(last_block(kFenced, "", last), options_of(3)).findings.empty())
+        << "the last block's threads do not wait for its count, " << last;
+  }
+}
+
+// One word that blocks store to or load, and the last one sets back.
+TEST(CtaOrder, TheLastBlockMaySetBackWhatTheOthersFenced) {
+  const auto body = [](const std::string& fence, const std::string& store) {
+    return "@!%p0 bra END; " + store + fence +
+           " atom.global.add.u32 %r1, [%d20], 1; setp.ne.u32 %p3, %r1, 2; @%p3 bra END;\n"
+           "st.global.u32 [%d21], 0;\nEND:";
+  };
+  for (const std::string store :
+       {"st.global.u32 [%d21], 1;", "@%p1 st.global.u32 [%d21], 1;",
+        "@%p1 ld.global.u32 %r7, [%d21];", "ld.global.u32 %r7, [%d21];"}) {
+    EXPECT_FALSE(races(body(" membar.gl;", store), options_of(3))) << store;
+    EXPECT_TRUE(races(body("", store), options_of(3))) << store;
+  }
+}
+
 TEST(CtaOrder, ALaterLaunchHasSeenEverything) {
   const auto device = make_emulator({.sm = 90, .threads = 1});
   auto module = device->load(
