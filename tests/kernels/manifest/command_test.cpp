@@ -20,8 +20,9 @@ class CommandWithChildren : public testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::pipe(open_.data()), 0); }
 
-  std::string command() const { return "sleep 100 & echo begun >&" + std::to_string(open_[1]) +
-                                       "; sleep 100; true"; }
+  std::string command() const {
+    return "sleep 100 & echo begun >&" + std::to_string(open_[1]) + "; sleep 100; true";
+  }
 
   void wait_until_begun() {
     std::array<char, 6> word{};
