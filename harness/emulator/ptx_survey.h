@@ -54,8 +54,8 @@ struct PtxSurvey {
   std::vector<EntrySurvey> entries;
 };
 
-// Every entry as on the chip that the file is compiled for. Errors are of files that are no PTX, not
-// of single entries.
+// Every entry as on the chip that the file is compiled for. Errors are of whole files; an entry has
+// its own.
 Result<PtxSurvey> survey_ptx(std::string_view text, std::string_view file);
 
 }  // namespace plumbline::emulator

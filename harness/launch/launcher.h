@@ -45,8 +45,8 @@ class Launcher {
 
   const RunnerOptions& options() const { return options_; }
 
-  // The kernel's build for the target, loaded once, also where that fails. An Error when there is none, or when its PTX
-  // contradicts the contract.
+  // The kernel's build for the target, loaded once, also where that fails. An Error when there is
+  // none, or when its PTX contradicts the contract.
   Result<const Module*> module(const Manifest& kernel, const Target& target);
 
   Result<LaunchResult> launch(const Case& test_case, CaseTensors& tensors, const Target& target,

@@ -13,8 +13,8 @@ struct CommandOutcome {
   std::string output;  // stdout and stderr
 };
 
-// By the shell, waiting for its end; the command reads nothing. Once `give_up` is true, or when this
-// program ends or is killed, it is killed with all that it started.
+// By the shell, waiting for its end; the command reads nothing. Once `give_up` is true, or when
+// this program ends or is killed, it is killed with all that it started.
 CommandOutcome run_command(const std::string& command, const std::atomic<bool>* give_up = nullptr);
 
 }  // namespace plumbline

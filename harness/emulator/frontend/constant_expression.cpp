@@ -126,8 +126,7 @@ class ConstantParser {
       computed = true;
       const bool inverts = cursor_.take().is('~');
       const Literal operand = parse_unary();
-      if (operand.float_bits != 0)
-        cursor_.fail(at, fmt::format("{} of a float", quoted(at.text)));
+      if (operand.float_bits != 0) cursor_.fail(at, fmt::format("{} of a float", quoted(at.text)));
       result = inverts ? integer(~operand.value, true) : truth(operand.value == 0);
     } else {
       cursor_.expected("a number");
@@ -174,9 +173,9 @@ class ConstantParser {
     const int amount = static_cast<int>(b.value % 64);
     if (op == "<<") return integer(a.value << amount, a.is_unsigned);
     if (op == ">>") {
-      return integer(a.is_unsigned ? a.value >> amount
-                                   : static_cast<std::uint64_t>(
-                                         static_cast<std::int64_t>(a.value) >> amount),
+      return integer(a.is_unsigned
+                         ? a.value >> amount
+                         : static_cast<std::uint64_t>(static_cast<std::int64_t>(a.value) >> amount),
                      a.is_unsigned);
     }
     const bool is_unsigned = a.is_unsigned || b.is_unsigned;

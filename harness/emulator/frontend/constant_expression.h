@@ -15,11 +15,10 @@ namespace plumbline::emulator {
 
 struct Constant {
   Literal literal;
-  bool computed = false;  // more than a number and its sign: takes as many bits as there are room for
+  bool computed = false;  // more than a number and its sign: cut to the bits that there are
 };
 
-// Whether a token begins one. (Where "!" may also precede a predicate, starts_constant(cursor) looks
-// behind it.)
+// Whether one begins here. "!" may also precede a predicate register, where none does.
 bool starts_constant(const Cursor& cursor);
 
 Constant parse_constant(Cursor& cursor);

@@ -151,9 +151,7 @@ mov.u64 %d0, cell+(8-4);
 ret;
 })");
   EXPECT_EQ(module.variables[0].bytes, 256);
-  const auto word = [&](std::size_t i) {
-    return static_cast<int>(module.variables[1].initial[i]);
-  };
+  const auto word = [&](std::size_t i) { return static_cast<int>(module.variables[1].initial[i]); };
   EXPECT_THAT((std::array{word(0), word(4), word(7), word(8), word(12)}),
               ElementsAre(3, 255, 255, 12, 64));
   EXPECT_EQ(static_cast<int>(module.variables[2].initial[0]), 0);
@@ -178,8 +176,9 @@ TEST(ConstantExpression, IsNoArraySize) {
     return test::error_of(std::string(test::kHeader) + ".global .u32 x[" + std::string(size) +
                           "];");
   };
-  EXPECT_THAT(error_of("2+2"), testing::HasSubstr("expected \"]\" after an array size, which is one "
-                                                  "number or WARP_SZ, found \"+\""));
+  EXPECT_THAT(error_of("2+2"),
+              testing::HasSubstr("expected \"]\" after an array size, which is one "
+                                 "number or WARP_SZ, found \"+\""));
   EXPECT_THAT(error_of("-1"), testing::HasSubstr("an array size must be an integer from 0 to"));
 }
 
