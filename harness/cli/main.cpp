@@ -27,8 +27,8 @@ using plumbline::Terminal;
 
 // OpenBLAS makes threads when it is loaded, which nothing here uses. Where it gets none it raises
 // SIGINT, and where it gets no memory for them it asks for it forever. A variable keeps it from
-// that, and has to be there before: this runs ahead of the libraries' constructors, and before the C
-// library knows its environment, so the program starts again with a longer one.
+// that, and has to be there before: this runs ahead of the libraries' constructors, and before the
+// C library knows its environment, so the program starts again with a longer one.
 void restart_without_blas_threads(int, char** argv, char** environment) {
   constexpr std::size_t kMost = 4096;
   constexpr std::string_view kName = "OPENBLAS_NUM_THREADS=";

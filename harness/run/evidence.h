@@ -16,8 +16,8 @@ std::vector<std::string> reasons_to_mistrust(const KernelRecord& kernel, const R
 void weigh_evidence(RunRecord& record);
 
 // Makes kernels that passed mistrusted where a part of their plan did not run: nothing broke in
-// what did, and the rest is no evidence. A kernel whose cases all ran keeps its verdict. Those whose
-// cases are mistrusted get the reason.
+// what did, and the rest is no evidence. A kernel whose cases all ran keeps its verdict. Those
+// whose cases are mistrusted get the reason.
 void weigh_incomplete(RunRecord& record);
 
 }  // namespace plumbline
