@@ -177,5 +177,30 @@ program=$whole_program
 [ $? = 3 ] && grep -q "the output could not be written" full.log || { echo "FAILED: nobody heard of a list that was lost"; failed=$((failed + 1)); }
 expect 2 "cannot write into the output folder" verify gemm_bf16 --profile quick --only 'm=1' --out /proc/plumbline --on emulator
 
+# Limits on address space and processes end a run with a message, or slow it down; it never hangs. (OpenBLAS waits forever
+# for memory, and interrupts the program where it gets no thread.)
+patience=60
+unset OPENBLAS_NUM_THREADS
+run=(verify gemm_bf16 --profile quick --only class=normal --on emulator --sm 80 --no-corpus)
+
+for kibibytes in 100000 250000 400000; do
+  ulimit -S -v "$kibibytes"
+  expect 3 "than is free" "${run[@]}" --out "out$kibibytes"
+  ulimit -S -v unlimited
+done
+# Room for a few products at a time.
+ulimit -S -v 1000000
+expect 0 "1 passed" "${run[@]}" --out some -j 4
+ulimit -S -v unlimited
+
+# No thread but the first. Root may start as many as it likes, so it is another user's.
+as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if [ "$(id -u)" = 0 ] && chmod 777 . && "${as_nobody[@]}" test -x "$program"; then
+  printf '#!/bin/sh\nexec %s prlimit --nproc=1 "%s" "$@"\n' "${as_nobody[*]}" "$program" >alone
+  chmod 755 alone
+  program=./alone
+  expect 0 "1 passed" "${run[@]}" --out alone_out
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

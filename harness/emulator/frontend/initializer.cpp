@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "harness/emulator/frontend/constant_expression.h"
+#include "harness/emulator/frontend/literal.h"
 #include "harness/emulator/frontend/type_names.h"
 
 namespace plumbline::emulator {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/emulator/frontend/constant_expression.h"
+#include "harness/emulator/frontend/literal.h"
 #include "harness/emulator/frontend/special_registers.h"
 
 namespace plumbline::emulator {

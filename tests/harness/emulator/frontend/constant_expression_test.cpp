@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Constant expressions have the values that ptxas 13.0 gives them: those below are the bytes of
 // `.global .u64 x = <expression>;` in its cubins.
-#include "harness/emulator/frontend/constant_expression.h"
+#include "harness/emulator/frontend/literal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
