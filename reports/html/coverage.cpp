@@ -22,18 +22,10 @@ struct Tally {
     mistrusted += verdict == Verdict::mistrusted;
   }
 
-  Cell cell() const {
-    Cell cell;
-    if (cases == 0) {
-      cell.content = escaped("–");
-      cell.tone = Tone::off;
-      return cell;
-    }
-    const char* sign = failed > 0 ? "✗" : mistrusted > 0 ? "!" : "✓";
-    cell.tone = failed > 0 ? Tone::fail : mistrusted > 0 ? Tone::near : Tone::pass;
-    cell.content = escaped(failed > 0 ? fmt::format("{} {} of {}", sign, failed, cases)
-                                      : fmt::format("{} {}", sign, cases));
-    return cell;
+  std::string text() const {
+    if (cases == 0) return "–";
+    if (failed > 0) return fmt::format("✗ {} of {}", failed, cases);
+    return fmt::format("{} {}", mistrusted > 0 ? "!" : "✓", cases);
   }
 };
 
@@ -64,7 +56,7 @@ Html coverage_overview(const RunRecord& record) {
     for (const auto& [value_class, unused] : classes) {
       const Tally& tally = kernels[k.name][value_class];
       empty += tally.cases == 0;
-      row.push_back(tally.cell());
+      row.push_back(cell(tally.text()));
     }
     table.rows.push_back(std::move(row));
   }
@@ -74,7 +66,7 @@ Html coverage_overview(const RunRecord& record) {
                        "{} of {} combinations of kernel and value class are empty: the "
                        "operation does not have the class, or this run left it out.",
                        empty, table.rows.size() * classes.size());
-  return figure_around("Value classes by kernel", finding, to_html(table));
+  return figure_around("Value classes by kernel", finding, to_text(table));
 }
 
 Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
@@ -97,7 +89,7 @@ Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
       const Tally& tally = by_shape[shape];
       tried += tally.cases > 0;
       failing += tally.failed > 0;
-      row.push_back(tally.cell());
+      row.push_back(cell(tally.text()));
     }
     table.rows.push_back(std::move(row));
   }
@@ -105,7 +97,7 @@ Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {
   const std::string finding =
       fmt::format("{} of {} combinations of value class and shape class were tried{}.", tried, all,
                   failing > 0 ? fmt::format("; {} fail", failing) : "");
-  return figure_around("Value classes by shape class", finding, to_html(table));
+  return figure_around("Value classes by shape class", finding, to_text(table));
 }
 
 Html special_values(const RunRecord& record, const KernelRecord& kernel) {

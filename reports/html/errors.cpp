@@ -94,7 +94,8 @@ Html error_histogram(const RunRecord& record, const KernelRecord& kernel) {
   };
   for (int i = first; i < std::min(last, OutputTally::kCells); ++i) {
     const double start = histogram_start(i);
-    std::vector<Cell> row = {number_cell(start, i == 0 ? "below" : fmt::format("{:g}", start))};
+    std::vector<Cell> row = {
+        number_cell(start, fmt::format("{:g}{}", start, i == 0 ? " and below" : ""))};
     for (const ErrorProfile& p : profiles)
       row.push_back(percent(share_of(p.histogram[static_cast<std::size_t>(i)], p)));
     row.push_back(percent(rounded_once(profiles.front(), start)));

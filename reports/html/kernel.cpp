@@ -50,13 +50,16 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   }
   if (rows.empty()) return {};
   Table table;
-  table.head = {"verdict", "of its bound", "devices", any_wrong ? "case, and why" : "case"};
+  table.head = {"of its bound", "devices", any_wrong ? "case, and why" : "case"};
+  if (any_wrong) table.head.insert(table.head.begin(), "verdict");
   for (const auto& [c, devices] : rows) {
     Cell used = number_cell(share(*c), bound_text(share(*c)));
     used.tone = tone_of_share(used.value);
     Html why = element("code", c->text);
     if (!c->reason.empty()) why += element("p", shortened(c->reason), "class=\"note\"");
-    table.rows.push_back({Cell{badge(c->verdict)}, used, cell(devices), Cell{why}});
+    std::vector<Cell>& row = table.rows.emplace_back();
+    if (any_wrong) row.push_back(Cell{badge(c->verdict)});
+    row.insert(row.end(), {used, cell(devices), Cell{why}});
   }
   const std::string what = counted(static_cast<std::int64_t>(all), "case");
   return figure_around(
@@ -69,7 +72,7 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
 Html promises(const KernelRecord& kernel) {
   Html content;
   for (const auto& [sm, contract] : kernel.contracts) {
-    content += element("h5", sm);
+    content += element("h4", sm);
     content += element("pre", contract, "tabindex=\"0\"");
   }
   for (const auto& [device, words] : kernel.arithmetic)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -80,6 +81,27 @@ Cell count_cell(std::int64_t value) {
 
 namespace {
 
+// Whole numbers have all their digits.
+std::string number_text(double value) {
+  return std::trunc(value) == value ? fmt::format("{}", value) : fmt::format("{:.6g}", value);
+}
+
+// The cell in a table of text: its words, or its number where these do not begin with it ("1,024").
+std::string plain_text(const Cell& cell) {
+  std::string text = text_of_html(cell.content.text);
+  if (std::isfinite(cell.value)) {
+    constexpr double kRounded = 0.005;  // of words with three digits
+    double written = std::nan("");
+    std::from_chars(text.data(), text.data() + text.size(), written);
+    const bool begins = std::fabs(written - cell.value) <= kRounded * std::fabs(cell.value);
+    if (!begins) return number_text(cell.value);
+  }
+  for (char& c : text) {
+    if (c == '\t' || c == '\n') c = ' ';
+  }
+  return text;
+}
+
 FigureTable numbers_of(const Table& table) {
   FigureTable out;
   out.caption = table.caption;
@@ -106,7 +128,7 @@ Html to_html(const Table& table) {
       }
       // What a chart draws: the number itself, where the text is rounded or has a unit.
       if (std::isfinite(c.value)) {
-        const std::string value = fmt::format("{:.6g}", c.value);
+        const std::string value = number_text(c.value);
         if (value != c.content.text)
           attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
       }
@@ -123,6 +145,19 @@ Html to_html(const Table& table) {
   return html;
 }
 
+Html to_text(const Table& table) {
+  std::string text = fmt::format("{}", fmt::join(table.head, "\t"));
+  for (const std::vector<Cell>& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i == 0 ? "\n" : "\t") + plain_text(row[i]);
+  }
+  Html html;
+  if (!table.caption.empty()) html += element("p", table.caption, "class=\"note\"");
+  html += element("pre", text, "class=\"rows\" tabindex=\"0\"");
+  html.tables.push_back(numbers_of(table));
+  return html;
+}
+
 namespace {
 
 // The tables that nothing has named yet are a figure's.
@@ -135,7 +170,16 @@ Html titled(Html html, const std::string& title) {
 Html folded(const Table& table) {
   const std::string title =
       fmt::format("The numbers ({})", counted(static_cast<std::int64_t>(table.rows.size()), "row"));
-  return element("details", element("summary", title) + to_html(table), "class=\"numbers\"");
+  return element("details", element("summary", title) + to_text(table), "class=\"numbers\"");
+}
+
+// JSON for an attribute between apostrophes, where its many quotation marks need no escape.
+std::string attribute_text(const std::string& json) {
+  constexpr std::string_view kQuote = "&quot;";
+  std::string text = html_text(json);
+  for (std::size_t at = 0; (at = text.find(kQuote, at)) != std::string::npos; ++at)
+    text.replace(at, kQuote.size(), "\"");
+  return text;
 }
 
 Html heading(const std::string& title, const std::string& finding) {
@@ -147,27 +191,24 @@ Html heading(const std::string& title, const std::string& finding) {
 }  // namespace
 
 Html to_html(const Figure& figure) {
-  nlohmann::ordered_json chart = {
-      {"x", {{"column", figure.x_column}, {"title", figure.x.title}, {"log", figure.x.log}}},
-      {"y", {{"title", figure.y.title}, {"log", figure.y.log}}},
-      {"series", nlohmann::ordered_json::array()}};
-  for (const Series& series : figure.series) {
-    chart["series"].push_back({{"label", series.label},
-                               {"column", series.column},
-                               {"style", series.style},
-                               {"color", series.color}});
-  }
+  const auto given = [](const Axis& axis) {
+    return nlohmann::ordered_json{{"title", axis.title}, {"log", axis.log}};
+  };
+  nlohmann::ordered_json chart = {{"x", given(figure.x)}, {"y", given(figure.y)}};
+  chart["x"]["column"] = figure.x_column;
+  for (const Series& series : figure.series)
+    chart["series"].push_back({series.label, series.column, series.style, series.color});
   const std::string json =
       chart.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   Html html = heading(figure.title, figure.finding);
   html += element("div",
                   Html{fmt::format("<canvas role=\"img\" aria-label=\"{}\"></canvas>",
-                                   html_text(figure.title + " " + figure.finding))},
+                                   html_text(figure.title))},
                   "class=\"plot\"");
   if (!figure.note.empty()) html += element("p", figure.note, "class=\"note\"");
   html += folded(figure.table);
   return element("figure", titled(html, figure.title),
-                 fmt::format("data-chart=\"{}\"", html_text(json)));
+                 fmt::format("data-chart='{}'", attribute_text(json)));
 }
 
 Html figure_around(const std::string& title, const std::string& finding, const Html& content,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What every section of report.html is made of: a table, and a figure: a title, a sentence that
 // says what is seen, a drawing of its table, and the table folded beneath. The table is the only
-// copy of the numbers: page.js draws a chart from the cells a reader can copy.
+// copy of the numbers: page.js draws a chart from the text a reader can copy.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +64,10 @@ struct Table {
 };
 
 Html to_html(const Table& table);
+
+// The table as lines of cells between tabs. page.js makes a table of it when it comes into view, so
+// large tables cost a page little. Signs give their cells the tone: ✓, !, ✗ and –.
+Html to_text(const Table& table);
 
 struct Axis {
   std::string title;

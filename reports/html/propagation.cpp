@@ -118,8 +118,9 @@ Html conditions(const PropagationRecord& p) {
       "arithmetic could do better. One that stays large when divided by it is the kernel's.";
   for (const ConditionBand& band : condition.bands) {
     const bool open = std::isinf(band.high);
-    Cell range = number_cell(open ? band.low : band.high, open ? fmt::format("above {:g}", band.low)
-                                                               : fmt::format("{:g}", band.high));
+    Cell range =
+        number_cell(open ? band.low : band.high,
+                    open ? fmt::format("{:g} and more", band.low) : fmt::format("{:g}", band.high));
     figure.table.rows.push_back(
         {range, count_cell(band.elements), figure_of(band.forward), figure_of(band.backward)});
   }

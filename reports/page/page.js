@@ -1,15 +1,41 @@
-// Draws the charts of report.html. A chart is a <figure data-chart="..."> that says which columns of its own table to draw, so
-// what is drawn is what a reader can copy. Charts are drawn when they come into view: a page of sixty kernels opens at once.
+// Draws the charts and the large tables of report.html. A chart is a <figure data-chart="..."> that says which columns of its
+// own numbers to draw, so what is drawn is what a reader can copy. Numbers are text: lines of cells between tabs. Both are drawn
+// when they come into view: a page of sixty kernels opens at once.
 "use strict";
 (function () {
   const css = getComputedStyle(document.documentElement);
   const color = (name) => css.getPropertyValue("--" + name).trim();
   const charts = new Map();
 
-  // A number of a cell: data-v where its text is rounded or has a unit.
-  function value(cell) {
-    const text = cell.dataset.v !== undefined ? cell.dataset.v : cell.textContent;
-    return text.trim() === "" ? NaN : Number(text);
+  const lines = (numbers) => numbers.textContent.split("\n").map((line) => line.split("\t"));
+
+  // The numbers as a table; the text stays, hidden, for charts and files.
+  function tabulate(numbers) {
+    if (numbers.hidden) return;
+    const tones = { "✓": "pass", "!": "near", "✗": "fail", "–": "off" };
+    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+    const [titles, ...rows] = lines(numbers);
+    for (const title of titles) {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.tabIndex = 0;
+      cell.textContent = title;
+      head.append(cell);
+    }
+    for (const texts of rows) {
+      const row = body.insertRow();
+      for (const text of texts) {
+        const cell = row.insertCell();
+        cell.textContent = text;
+        cell.className = tones[text[0]] || (Number.isNaN(parseFloat(text)) ? "" : "n");
+      }
+    }
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.append(table);
+    numbers.hidden = true;
+    numbers.after(scroll);
   }
 
   function short(number) {
@@ -45,20 +71,19 @@
     steps: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5 },
   };
 
-  function dataset(series, rows, x) {
-    const ink = color(series.color);
+  function dataset([label, column, style, name], rows, x) {
+    const ink = color(name);
     const data = rows
-      .map((row) => ({ x: value(row.cells[x.column]), y: value(row.cells[series.column]) }))
+      .map((row) => ({ x: parseFloat(row[x.column]), y: parseFloat(row[column]) }))
       .filter((point) => Number.isFinite(point.x) && (!x.log || point.x > 0));
     for (const point of data) if (!Number.isFinite(point.y)) point.y = null; // a gap
-    return Object.assign({ label: series.label, data, borderColor: ink, backgroundColor: ink, spanGaps: !styles[series.style].stepped },
-      styles[series.style]);
+    return Object.assign({ label, data, borderColor: ink, backgroundColor: ink, spanGaps: !styles[style].stepped }, styles[style]);
   }
 
   function draw(figure) {
     if (charts.has(figure)) return;
     const given = JSON.parse(figure.dataset.chart);
-    const rows = Array.from(figure.querySelectorAll("tbody tr"));
+    const rows = lines(figure.querySelector(".rows")).slice(1);
     const canvas = figure.querySelector("canvas");
     charts.set(figure, new Chart(canvas, {
       type: "scatter",
@@ -85,12 +110,14 @@
   }
 
   const figures = Array.from(document.querySelectorAll("figure[data-chart]"));
+  const tables = Array.from(document.querySelectorAll(".rows"));
+  const unfolded = (element) => !element.closest("details:not([open])");
   const in_view = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+    for (const entry of entries) if (entry.isIntersecting) (entry.target.matches(".rows") ? tabulate : draw)(entry.target);
   }, { rootMargin: "300px" });
   document.documentElement.classList.add("drawing");
-  figures.filter((figure) => figure.offsetParent).slice(0, 12).forEach(draw); // those that are not folded away
-  for (const figure of figures) in_view.observe(figure);
+  figures.filter(unfolded).slice(0, 12).forEach(draw);
+  for (const element of [...figures, ...tables]) in_view.observe(element);
 
   // A link to a kernel unfolds it.
   function unfold() {
@@ -118,28 +145,28 @@
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const rows = Array.from(body.rows), column = head.cellIndex;
-    const key = (row) => row.cells[column] || { dataset: {}, textContent: "" };
+    // The number where the text is rounded or has a unit.
+    const key = (row) => row.cells[column].dataset.v || row.cells[column].textContent;
     rows.sort((a, b) => {
-      const x = value(key(a)), y = value(key(b));
-      const order = Number.isNaN(x) && Number.isNaN(y) ? key(b).textContent.localeCompare(key(a).textContent)
+      const x = parseFloat(key(a)), y = parseFloat(key(b));
+      const order = Number.isNaN(x) && Number.isNaN(y) ? key(b).localeCompare(key(a))
         : Number.isNaN(x) ? -1 : Number.isNaN(y) ? 1 : x - y;
       return down ? -order : order;
     });
     body.append(...rows);
   }
-  for (const head of document.querySelectorAll("thead th")) {
-    head.tabIndex = 0;
-    head.addEventListener("click", () => sort(head));
-    head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(head); });
+  for (const head of document.querySelectorAll("thead th")) head.tabIndex = 0;
+  for (const kind of ["click", "keydown"]) {
+    addEventListener(kind, (event) => {
+      const head = event.target.closest("thead th");
+      if (head && (kind === "click" || event.key === "Enter")) sort(head);
+    });
   }
 
   // The numbers of a figure as a file (RFC 4180), as precise as they are drawn.
-  function csv(table) {
-    const field = (cell) => {
-      const text = cell.dataset.v !== undefined ? cell.dataset.v : cell.textContent;
-      return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
-    };
-    return Array.from(table.rows, (row) => Array.from(row.cells, field).join(",") + "\r\n").join("");
+  function csv(rows) {
+    const field = (text) => /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+    return rows.map((row) => row.map(field).join(",") + "\r\n").join("");
   }
   for (const numbers of document.querySelectorAll("details.numbers")) {
     const save = document.createElement("a");
@@ -148,7 +175,7 @@
     save.download = numbers.closest("figure").querySelector("h3, h4").textContent + ".csv";
     save.href = "#";
     save.addEventListener("click", () => {
-      save.href = URL.createObjectURL(new Blob([csv(numbers.querySelector("table"))], { type: "text/csv" }));
+      save.href = URL.createObjectURL(new Blob([csv(lines(numbers.querySelector(".rows")))], { type: "text/csv" }));
     });
     numbers.append(save);
   }
@@ -172,7 +199,8 @@
   // Paper shows what the page shows, in the colors of paper: kernels that are folded stay so.
   addEventListener("beforeprint", () => {
     forget();
-    figures.filter((figure) => figure.offsetParent).forEach(draw);
+    figures.filter(unfolded).forEach(draw);
+    tables.filter(unfolded).forEach(tabulate);
   });
   addEventListener("afterprint", () => {
     forget();

@@ -6,8 +6,8 @@
     page_in_browser.py PAGE...                    pages that are there
     --screenshots DIR                             also: light, dark, wide and phone
 
-A probe is added to a copy of each page, and its hash to the page's own content security policy, which stays in force. It draws
-every chart as for printing, then reports: errors, blocked or made requests, charts without a drop of ink, charts without a table.
+A probe is added to a copy of each page, and its hash to the page's own content security policy, which stays in force. It unfolds
+and draws everything as for printing, then reports: errors, blocked or made requests, charts without a drop of ink, charts without numbers, numbers that were not made a table.
 Exits with 77 (skipped) where there is no Chromium.
 """
 import argparse
@@ -32,9 +32,10 @@ for (const level of ["error", "warn"]) console[level] = (...words) => heard.push
 
 PROBE = """
 addEventListener("load", () => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
   dispatchEvent(new Event("beforeprint"));
   const charts = Array.from(document.querySelectorAll("figure[data-chart]"));
-  const title = (figure) => figure.querySelector("h4").textContent;
+  const title = (figure) => figure.querySelector("h3, h4").textContent;
   const blank = charts.filter((figure) => {
     const canvas = figure.querySelector("canvas");
     if (!canvas.width || !canvas.height) return true;
@@ -48,7 +49,8 @@ addEventListener("load", () => {
   result.textContent = JSON.stringify({
     charts: charts.length,
     blank: blank.map(title),
-    bare: charts.filter((figure) => figure.querySelectorAll("tbody tr").length === 0).map(title),
+    bare: charts.filter((figure) => !figure.querySelector(".rows").textContent.includes("\\n")).map(title),
+    text: Array.from(document.querySelectorAll(".rows")).filter((numbers) => !numbers.hidden).length,
     requests: performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 80)).filter((name) => !name.startsWith("data:")),
     wide: document.documentElement.scrollWidth > innerWidth ? document.documentElement.scrollWidth : 0,
     milliseconds: Math.round(performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd),
@@ -94,7 +96,9 @@ def examine(browser, page):
     result = json.loads(html.unescape(found.group(1)))
     print(f"{page}: {result['charts']} charts, {result['milliseconds']} ms to parse and run")
     complaints = [f"no ink: {title}" for title in result["blank"]]
-    complaints += [f"no table: {title}" for title in result["bare"]]
+    complaints += [f"no numbers: {title}" for title in result["bare"]]
+    if result["text"]:
+        complaints.append(f"{result['text']} tables are still text on paper")
     complaints += [f"request: {name}" for name in result["requests"]]
     complaints += result["heard"]
     if not result["charts"]:
