@@ -66,7 +66,7 @@ Html coverage_overview(const RunRecord& record) {
                        "{} of {} combinations of kernel and value class are empty: the "
                        "operation does not have the class, or this run left it out.",
                        empty, table.rows.size() * classes.size());
-  return figure_around("Value classes by kernel", finding, to_text(table));
+  return figure_around("Value classes by kernel", finding, {}, &table);
 }
 
 Html coverage_matrix(const RunRecord& record, const KernelRecord& kernel) {

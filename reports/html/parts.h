@@ -93,7 +93,8 @@ struct Figure {
 
 Html to_html(const Figure& figure);
 
-// A figure that is drawn without script (a heat map), or whose table is the drawing.
+// A figure that is drawn without script (a heat map), or whose table is the drawing. A table that
+// finds nothing wrong is folded.
 Html figure_around(const std::string& title, const std::string& finding, const Html& content,
                    const Table* folded = nullptr);
 

@@ -51,10 +51,10 @@ Html claim_section(const RunRecord& record, const ClaimWords& words) {
                             : fmt::format("{} in {} of {}.", words.some_break, count_text(broken),
                                           counted(tried, "case"));
   if (not_asked > 0) finding += fmt::format(" {}: {}.", counted(not_asked, "more case"), kNotAsked);
-  Html note = element("p", words.tried, "class=\"note\"");
-  Html content = to_html(table);
-  content += note;
-  return figure_around(std::string(words.title), finding, content);
+  const Html note = element("p", words.tried, "class=\"note\"");
+  const std::string title(words.title);
+  return broken == 0 ? figure_around(title, finding, note, &table)
+                     : figure_around(title, finding, to_html(table) + note);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Html code_section(const RunRecord& record) {
       "no case can find.",
       100.0 * static_cast<double>(executed) / static_cast<double>(instructions),
       count_text(instructions));
-  return figure_around("Code coverage", finding, to_html(table));
+  return figure_around("Code coverage", finding, {}, &table);
 }
 
 Html oracle_section(const RunRecord& record) {
@@ -154,7 +154,8 @@ Html oracle_section(const RunRecord& record) {
                                : fmt::format(" The exact sums of {} were confirmed by Freivalds' "
                                              "check of the product that they belong to.",
                                              count_text(confirmed)));
-  return figure_around("Oracle cross-checks", finding, to_html(table));
+  return disagreements == 0 ? figure_around("Oracle cross-checks", finding, {}, &table)
+                            : figure_around("Oracle cross-checks", finding, to_html(table));
 }
 
 Html environment_section(const RunRecord& record) {

@@ -196,7 +196,7 @@
     });
   }
 
-  // Paper shows what the page shows, in the colors of paper: kernels that are folded stay so.
+  // Paper shows what is unfolded, in the colors of paper.
   addEventListener("beforeprint", () => {
     forget();
     figures.filter(unfolded).forEach(draw);

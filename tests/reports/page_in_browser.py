@@ -7,7 +7,8 @@
     --screenshots DIR                             also: light, dark, wide and phone
 
 A probe is added to a copy of each page, and its hash to the page's own content security policy, which stays in force. It unfolds
-and draws everything as for printing, then reports: errors, blocked or made requests, charts without a drop of ink, charts without numbers, numbers that were not made a table.
+and draws everything as for printing, then reports: errors, blocked or made requests, charts without a drop of ink, charts without numbers, numbers that were not made a table, and a sample that takes too
+many pages of paper.
 Exits with 77 (skipped) where there is no Chromium.
 """
 import argparse
@@ -84,6 +85,18 @@ def probed(text):
     return text.replace("</body>", f"<script>{PROBE}</script></body>", 1)
 
 
+# What is right is printed as one line each.
+MOST_SHEETS = {"large_passing.html": 4}
+
+
+def sheets(browser, page):
+    """How many pages of paper it prints on."""
+    with tempfile.TemporaryDirectory() as folder:
+        paper = pathlib.Path(folder) / "page.pdf"
+        run(browser, page, f"--print-to-pdf={paper}")
+        return max(int(count) for count in re.findall(rb"/Count (\d+)", paper.read_bytes()))
+
+
 def examine(browser, page):
     """The complaints about a page."""
     with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +145,11 @@ def main():
             subprocess.run([given.sample, folder], check=True)
             pages = pages + sorted(str(path) for path in pathlib.Path(folder).glob("*.html"))
         for page in pages:
-            for complaint in examine(browser, page):
+            complaints = examine(browser, page)
+            most = MOST_SHEETS.get(pathlib.Path(page).name)
+            if most and sheets(browser, page) > most:
+                complaints.append(f"prints on {sheets(browser, page)} pages, more than {most}")
+            for complaint in complaints:
                 bad += 1
                 print(f"FAILED: {page}: {complaint}")
             if given.screenshots:

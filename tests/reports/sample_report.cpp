@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   write("failing.html", report_html(failing_record()));
   write("passing.html", report_html(passing_record()));
   write("large.html", report_html(large_record()));
+  write("large_passing.html", report_html(large_record(0)));
   write("propagation.html", report_html(propagation_run()));
   write("failing.junit.xml", junit_xml(failing_record(), false));
   RunRecord findings = record_with_findings({88, 90});

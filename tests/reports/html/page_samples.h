@@ -109,14 +109,14 @@ inline RunRecord passing_record() {
   return r;
 }
 
-inline RunRecord large_record() {
+inline RunRecord large_record(int failing = 10) {
   RunRecord r = failing_record();
   const ErrorMap error_map = r.error_maps[0];
   r.kernels.clear();
   r.cases.clear();
-  r.counterexamples.resize(1);
+  r.counterexamples.resize(failing > 0);
   for (int i = 0; i < 60; ++i) {
-    add_kernel(r, fmt::format("kernel_number_{}", i), 334, i < 10);
+    add_kernel(r, fmt::format("kernel_number_{}", i), 334, i < failing);
     ErrorMap p = error_map;
     p.kernel = r.kernels.back().name;
     r.error_maps.push_back(p);
