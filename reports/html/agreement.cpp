@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "reports/error_profile.h"
@@ -22,7 +23,7 @@ struct Agreement {
 };
 
 Cell share_of(double share, std::int64_t whole, std::string_view noun) {
-  if (whole == 0) return cell("-");
+  if (whole == 0) return number_cell(std::nan(""), "–");
   return number_cell(100 * share,
                      fmt::format("{} of {}", percent_text(share), counted(whole, noun)));
 }

@@ -141,9 +141,10 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
                                                   record.verb, verdict));
   const std::string policy = policy_hash(kChartScript) + " " + policy_hash(kPageScript);
   const std::string heading = html_text(verdict);
-  const std::string what =
-      html_text(fmt::format("plumbline {} · {} · {} · run {}", record.verb, record.profile,
-                            fmt::join(record.devices, " + "), record.run_id));
+  std::string what = "plumbline " + record.verb;
+  if (record.profile != record.verb) what += " · " + record.profile;
+  if (!record.devices.empty()) what += fmt::format(" · {}", fmt::join(record.devices, " + "));
+  what += " · run " + record.run_id;
   return filled(kPageHtml.text, {{"title", title},
                                  {"policy", policy},
                                  {"style", kPageStyle.text},
@@ -153,7 +154,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
                                  {"sign", failing      ? "✗"
                                           : mistrusted ? "!"
                                                        : "✓"},
-                                 {"what", what},
+                                 {"what", html_text(what)},
                                  {"verdict", heading},
                                  {"body", navigation(body).text + body.text},
                                  {"chart.js", kChartScript.text},

@@ -117,10 +117,11 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
   facts += error_histogram(record, kernel);
   facts += error_by_length(record, kernel);
   facts += error_quantiles(record, kernel);
-  facts += special_values(record, kernel);
   facts += error_by_magnitude(record, kernel);
+  facts += special_values(record, kernel);
   facts += coverage_matrix(record, kernel);
   facts += promises(kernel);
+  facts = element("div", facts, "class=\"facts\"");
 
   const std::string id = fmt::format("id=\"{}\"", kernel_anchor(kernel.name));
   Html title = badge(kernel.verdict);

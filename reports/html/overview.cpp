@@ -20,6 +20,34 @@ namespace {
 
 constexpr std::size_t kLeads = 3;
 
+Html link_to(const KernelRecord& kernel) {
+  return element("a", element("code", kernel.name),
+                 fmt::format("href=\"#{}\"", kernel_anchor(kernel.name)));
+}
+
+// Why passes are mistrusted: each reason once, with the kernels that have it.
+Html reasons_to_mistrust(const RunRecord& record) {
+  std::map<std::string, std::vector<const KernelRecord*>> reasons;
+  for (const KernelRecord& k : record.kernels) {
+    for (const std::string& reason : k.mistrusted_because) reasons[reason].push_back(&k);
+  }
+  Html html;
+  std::size_t shown = 0;
+  for (const auto& [reason, kernels] : reasons) {
+    if (shown++ == kLeads) break;
+    Html who = badge(Verdict::mistrusted);
+    for (std::size_t i = 0; i < std::min(kernels.size(), kLeads); ++i)
+      who += escaped(i == 0 ? " " : ", ") + link_to(*kernels[i]);
+    if (kernels.size() > kLeads) who += escaped(fmt::format(", {} more", kernels.size() - kLeads));
+    html += element("div", element("p", who) + element("p", reason), "class=\"lead near\"");
+  }
+  if (reasons.size() > kLeads)
+    html += element(
+        "p", fmt::format("{} more below.",
+                         counted(static_cast<std::int64_t>(reasons.size() - kLeads), "reason")));
+  return html;
+}
+
 }  // namespace
 
 Html lead(const RunRecord& record) {
@@ -31,8 +59,7 @@ Html lead(const RunRecord& record) {
     ++shown;
     Html box = badge(k.verdict);
     box += escaped(" ");
-    box +=
-        element("a", element("code", k.name), fmt::format("href=\"#{}\"", kernel_anchor(k.name)));
+    box += link_to(k);
     const auto card = std::find_if(record.counterexamples.begin(), record.counterexamples.end(),
                                    [&](const Counterexample& c) { return c.kernel == k.name; });
     Html words;
@@ -62,7 +89,7 @@ Html lead(const RunRecord& record) {
     html += element(
         "p", fmt::format("{} more below.",
                          counted(static_cast<std::int64_t>(failing - shown), "failing kernel")));
-  return html;
+  return html + reasons_to_mistrust(record);
 }
 
 namespace {
@@ -168,15 +195,15 @@ Html kernel_overview(const RunRecord& record) {
            std::tuple(-severity(b->verdict), b->operation);
   });
   Table table;
-  table.head = {"verdict", "operation",        "kernel",
-                "cases",   "outputs compared", "error without cancellation",
-                "code run"};
+  table.head = {"verdict", "kernel",           "operation",
+                "cases",   "outputs compared", "error without cancellation, in ulp"};
+  const bool code_ran =
+      std::ranges::any_of(kernels, [](const KernelRecord* k) { return !k->code.empty(); });
+  if (code_ran) table.head.push_back("code run");
   for (const KernelRecord* k : kernels) {
-    table.rows.push_back({Cell{badge(k->verdict)}, cell(k->operation),
-                          Cell{element("a", element("code", k->name),
-                                       fmt::format("href=\"#{}\"", kernel_anchor(k->name)))},
-                          count_cell(k->cases), count_cell(k->compared), error_cell(record, *k),
-                          code_cell(*k)});
+    table.rows.push_back({Cell{badge(k->verdict)}, Cell{link_to(*k)}, cell(k->operation),
+                          count_cell(k->cases), count_cell(k->compared), error_cell(record, *k)});
+    if (code_ran) table.rows.back().push_back(code_cell(*k));
   }
   Html html = figure_around("Verdicts and errors", overview_finding(record), to_html(table));
   constexpr std::size_t kFewKernels = 8;

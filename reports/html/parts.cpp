@@ -117,7 +117,10 @@ FigureTable numbers_of(const Table& table) {
 
 Html to_html(const Table& table) {
   Html head, body;
-  for (const std::string& title : table.head) head += element("th", title, "scope=\"col\"");
+  for (std::size_t i = 0; i < table.head.size(); ++i) {
+    const bool numbers = !table.rows.empty() && table.rows.front()[i].number;
+    head += element("th", table.head[i], numbers ? "scope=\"col\" class=\"n\"" : "scope=\"col\"");
+  }
   for (const std::vector<Cell>& row : table.rows) {
     Html cells;
     for (const Cell& c : row) {

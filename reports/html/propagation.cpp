@@ -19,9 +19,7 @@ std::string sentence(const std::vector<std::string>& findings) {
   return fmt::format("{}", fmt::join(findings, " "));
 }
 
-Cell figure_of(double value) {
-  return std::isnan(value) ? cell("–") : number_cell(value, fmt::format("{:.3g}", value));
-}
+Cell figure_of(double value) { return number_cell(value, ulp_number(value)); }
 
 Cell share_cell(double share) { return number_cell(share, percent_text(share)); }
 
@@ -64,14 +62,14 @@ Html stages(const PropagationRecord& p) {
     const bool own = s.kind != "quantization";  // of the inputs, before the kernel
     table.rows.push_back({cell(s.name), cell(s.kind), figure_of(s.alone), figure_of(s.without),
                           share_cell(s.in_order), whole.step(s.in_order),
-                          own ? share_cell(s.own_in_order) : cell("–"),
+                          own ? share_cell(s.own_in_order) : figure_of(std::nan("")),
                           own ? kernel.step(s.own_in_order) : cell(""),
-                          own ? share_cell(s.own_any_order) : cell("–")});
+                          own ? share_cell(s.own_any_order) : figure_of(std::nan(""))});
   }
-  table.rows.push_back({cell("unexplained"), cell(""), cell("–"), cell("–"),
-                        share_cell(p.unexplained), whole.step(p.unexplained),
-                        share_cell(p.own_unexplained), kernel.step(p.own_unexplained),
-                        share_cell(p.own_unexplained)});
+  table.rows.push_back({cell("unexplained"), cell(""), figure_of(std::nan("")),
+                        figure_of(std::nan("")), share_cell(p.unexplained),
+                        whole.step(p.unexplained), share_cell(p.own_unexplained),
+                        kernel.step(p.own_unexplained), share_cell(p.own_unexplained)});
   return figure_around("Error by stage", sentence(p.findings), to_html(table));
 }
 
@@ -377,7 +375,7 @@ Html gradient_effects(const RunRecord& record) {
                           number_cell(g.descent, fmt::format("{:.6f}", g.descent)),
                           figure_of(g.adam_difference), figure_of(g.adam_flips), share_cell(g.lost),
                           share_cell(g.not_finite), figure_of(g.of_spread),
-                          g.stagnation_rate > 0 ? figure_of(g.stagnation_rate) : cell("-")});
+                          figure_of(g.stagnation_rate > 0 ? g.stagnation_rate : std::nan(""))});
   }
   return figure_around(
       "Effect on optimizer steps",

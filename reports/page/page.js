@@ -15,19 +15,21 @@
     const tones = { "✓": "pass", "!": "near", "✗": "fail", "–": "off" };
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     const [titles, ...rows] = lines(numbers);
-    for (const title of titles) {
+    const kind = (text) => tones[text[0]] || (Number.isNaN(parseFloat(text)) ? "" : "n");
+    titles.forEach((title, column) => {
       const cell = document.createElement("th");
       cell.scope = "col";
       cell.tabIndex = 0;
       cell.textContent = title;
+      if (rows.length && kind(rows[0][column]) === "n") cell.className = "n";
       head.append(cell);
-    }
+    });
     for (const texts of rows) {
       const row = body.insertRow();
       for (const text of texts) {
         const cell = row.insertCell();
         cell.textContent = text;
-        cell.className = tones[text[0]] || (Number.isNaN(parseFloat(text)) ? "" : "n");
+        cell.className = kind(text);
       }
     }
     const scroll = document.createElement("div");

@@ -115,6 +115,25 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
 }
 
+// Each reason once, with its kernels, where no kernel has to be unfolded to read it.
+TEST(Html, SaysFirstWhyPassesAreMistrusted) {
+  RunRecord r = large_record(0);
+  for (std::size_t i = 0; i < 5; ++i) {
+    r.kernels[i].verdict = Verdict::mistrusted;
+    r.kernels[i].mistrusted_because = {"no case has <ties>"};
+  }
+  r.kernels[0].mistrusted_because.push_back("it ran twice");
+  const std::string page = report_html(r);
+  const pugi::xml_document document = parsed(page);
+  const pugi::xpath_node_set boxes = document.select_nodes("//div[@class='lead near']");
+  ASSERT_EQ(boxes.size(), 2u);
+  EXPECT_THAT(text_of(boxes[0].node()), HasSubstr("kernel_number_0it ran twice"));
+  EXPECT_THAT(text_of(boxes[1].node()),
+              HasSubstr("kernel_number_0, kernel_number_1, kernel_number_2, 2 more"));
+  EXPECT_THAT(text_of(boxes[1].node()), HasSubstr("no case has <ties>"));
+  EXPECT_LT(page.find("no case has"), page.find("Verdicts and errors"));
+}
+
 TEST(Html, NamesLoopsThatNoCaseRepeated) {
   RunRecord r = passing_record();
   r.kernels[0].code["emulator sm_90"] = {
