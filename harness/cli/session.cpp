@@ -234,7 +234,7 @@ void Console::show_progress() {
                     : progress_.total > 0
                         ? static_cast<double>(progress_.done) / static_cast<double>(progress_.total)
                         : 0;
-  terminal_.status("  " + progress_text(progress_));
+  terminal_.status("  " + progress_text(progress_, terminal_.width() - 3));
 }
 
 std::string run_id(const Arguments& arguments, const std::vector<const Manifest*>& kernels,

@@ -42,7 +42,7 @@ Terminal::Terminal(const Arguments& arguments) {
   json_ = arguments.format == OutputFormat::json;
   interactive_ =
       isatty(STDOUT_FILENO) != 0 && for_people_ && !(term && std::strcmp(term, "dumb") == 0);
-  width_ = terminal_width().value_or(interactive_ ? 80 : 120);  // logs wrap by themselves
+  width_ = interactive_ ? 80 : 120;  // logs wrap by themselves
   const char* no_color = std::getenv("NO_COLOR");
   color_ = arguments.color == ColorChoice::always ||
            (arguments.color == ColorChoice::automatic && interactive_ && !(no_color && *no_color));
@@ -57,7 +57,7 @@ void Terminal::print(std::string_view line) {
   put(console_line(line) + "\n");
 }
 
-void Terminal::print_wrapped(std::string_view line) { print_lines(wrap(one_line(line), width_)); }
+void Terminal::print_wrapped(std::string_view line) { print_lines(wrap(one_line(line), width())); }
 
 void Terminal::print_lines(std::string_view lines) {
   clear_status();
@@ -78,7 +78,7 @@ void Terminal::note(std::string_view line) {
 void Terminal::print_entry(std::string_view name, std::string_view text, std::size_t column) {
   const std::string line =
       fmt::format("  {:<{}}{}", name, std::max(name.size() + 1, column - 2), text);
-  print_lines(wrap(one_line(line), width_, column));
+  print_lines(wrap(one_line(line), width(), column));
 }
 
 void Terminal::status(std::string_view line) {
@@ -86,7 +86,7 @@ void Terminal::status(std::string_view line) {
   const auto now = std::chrono::steady_clock::now();
   if (interactive_) {
     if (has_status_ && now - last_status_ < std::chrono::milliseconds(50)) return;
-    put("\r\x1b[K" + console_line(line.substr(0, static_cast<std::size_t>(width_ - 1))));
+    put("\r\x1b[K" + console_line(shortened(line, width() - 1)));
     has_status_ = true;
   } else {
     if (last_status_ == std::chrono::steady_clock::time_point{}) last_status_ = now;

@@ -12,11 +12,15 @@
 
 namespace plumbline {
 
+// Columns of the terminal that standard output is; nothing where it is none.
+std::optional<int> terminal_width();
+
 class Terminal {
  public:
   explicit Terminal(const Arguments& arguments);
 
-  int width() const { return width_; }  // 120 where there is no terminal
+  // Now: people resize windows. 120 where there is no terminal.
+  int width() const { return terminal_width().value_or(width_); }
 
   void print(std::string_view line);         // a line that stays, above the status line
   void print_lines(std::string_view lines);  // several, as they are
@@ -48,12 +52,9 @@ class Terminal {
   bool json_ = false;
   bool interactive_ = false;
   bool color_ = false;
-  int width_ = 80;
+  int width_ = 80;  // where the terminal does not say
   bool has_status_ = false;
   std::chrono::steady_clock::time_point last_status_{};
 };
-
-// Columns of the terminal that standard output is; nothing where it is none.
-std::optional<int> terminal_width();
 
 }  // namespace plumbline

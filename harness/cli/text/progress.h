@@ -15,8 +15,9 @@ struct Progress {
   double seconds = 0;  // since it began
 };
 
-// "gemm_bf16   120/980 cases, 12 %   2 failed   41/s   21 s left".
-std::string progress_text(const Progress& progress);
+// "gemm_bf16   120/980 cases, 12 %   2 failed   41/s   21 s left". Where that is longer than `width`,
+// it is without the rate, then without the kernel.
+std::string progress_text(const Progress& progress, int width);
 
 // "0.4 s", "42 s", "3 min 20 s", "2 h 5 min".
 std::string duration_text(double seconds);

@@ -35,4 +35,12 @@ std::string wrap(std::string_view line, int width, std::size_t column) {
   return out;
 }
 
+std::string shortened(std::string_view line, int width) {
+  const auto limit = static_cast<std::size_t>(width);
+  if (line.size() <= limit) return std::string(line);
+  const std::size_t space = line.find_last_of(' ', limit);
+  if (space == std::string_view::npos) return std::string(line.substr(0, limit));  // one long word
+  return std::string(line.substr(0, line.find_last_not_of(' ', space) + 1));
+}
+
 }  // namespace plumbline

@@ -12,4 +12,7 @@ namespace plumbline {
 // beyond half of the width, with the first line's indent (plus two).
 std::string wrap(std::string_view line, int width, std::size_t column = 0);
 
+// As many words of a line as fit.
+std::string shortened(std::string_view line, int width);
+
 }  // namespace plumbline

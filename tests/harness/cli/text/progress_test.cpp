@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/cli/text/wrap.h"
+
 namespace plumbline {
 namespace {
 
@@ -14,15 +16,38 @@ TEST(ProgressText, SaysWhatIsDoneAndWhatIsLeft) {
                      .failed = 2,
                      .shrinking = 1,
                      .share = 0.25,
-                     .seconds = 30}),
+                     .seconds = 30},
+                    100),
       "gemm_bf16   1,200/9,600 cases, 25 %   2 failed   1 shrinking   40/s   1 min 30 s left");
 }
 
 TEST(ProgressText, PromisesNothingAtTheBeginningAndAtTheEnd) {
-  EXPECT_EQ(progress_text({.kernel = "k", .done = 1, .total = 900, .share = 0.001, .seconds = 2}),
-            "k   1/900 cases, 0 %   0.5/s");
-  EXPECT_EQ(progress_text({.kernel = "k", .done = 9, .total = 9, .share = 1, .seconds = 0.5}),
+  EXPECT_EQ(
+      progress_text({.kernel = "k", .done = 1, .total = 900, .share = 0.001, .seconds = 2}, 80),
+      "k   1/900 cases, 0 %   0.5/s");
+  EXPECT_EQ(progress_text({.kernel = "k", .done = 9, .total = 9, .share = 1, .seconds = 0.5}, 80),
             "k   9/9 cases, 100 %   18/s");
+}
+
+// Nothing is cut within a word; the time that is left stays longest.
+TEST(ProgressText, LeavesOutWholePartsWhereItIsTooLong) {
+  const Progress p{.kernel = "attention_bf16_backward_atomic",
+                   .done = 10200,
+                   .total = 45866,
+                   .share = 0.25,
+                   .seconds = 68};
+  const std::string done = "10,200/45,866 cases, 25 %";
+  EXPECT_EQ(progress_text(p, 84), p.kernel + "   " + done + "   150/s   3 min 24 s left");
+  EXPECT_EQ(progress_text(p, 83), p.kernel + "   " + done + "   3 min 24 s left");
+  EXPECT_EQ(progress_text(p, 57), done + "   3 min 24 s left");
+}
+
+TEST(Shortened, EndsWithAWholeWord) {
+  EXPECT_EQ(shortened("  a  word", 9), "  a  word");
+  EXPECT_EQ(shortened("  a  word", 8), "  a");
+  EXPECT_EQ(shortened("  a  word", 3), "  a");
+  EXPECT_EQ(shortened("  a  word", 2), "");
+  EXPECT_EQ(shortened("verylong", 4), "very");
 }
 
 TEST(DurationText, HasTheUnitsItNeeds) {
