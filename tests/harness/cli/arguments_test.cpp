@@ -220,5 +220,13 @@ TEST(Wrap, BreaksAtSpacesAndKeepsTheIndent) {
   EXPECT_EQ(wrap("  a     one two", 12, 8), "  a     one\n    two") << "no room for a column";
 }
 
+TEST(Shortened, EndsWithAWholeWord) {
+  EXPECT_EQ(shortened("  a  word", 9), "  a  word");
+  EXPECT_EQ(shortened("  a  word", 8), "  a");
+  EXPECT_EQ(shortened("  a  word", 3), "  a");
+  EXPECT_EQ(shortened("  a  word", 2), "");
+  EXPECT_EQ(shortened("verylong", 4), "very");
+}
+
 }  // namespace
 }  // namespace plumbline

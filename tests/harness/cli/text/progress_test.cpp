@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/cli/text/wrap.h"
-
 namespace plumbline {
 namespace {
 
@@ -40,14 +38,6 @@ TEST(ProgressText, LeavesOutWholePartsWhereItIsTooLong) {
   EXPECT_EQ(progress_text(p, 84), p.kernel + "   " + done + "   150/s   3 min 24 s left");
   EXPECT_EQ(progress_text(p, 83), p.kernel + "   " + done + "   3 min 24 s left");
   EXPECT_EQ(progress_text(p, 57), done + "   3 min 24 s left");
-}
-
-TEST(Shortened, EndsWithAWholeWord) {
-  EXPECT_EQ(shortened("  a  word", 9), "  a  word");
-  EXPECT_EQ(shortened("  a  word", 8), "  a");
-  EXPECT_EQ(shortened("  a  word", 3), "  a");
-  EXPECT_EQ(shortened("  a  word", 2), "");
-  EXPECT_EQ(shortened("verylong", 4), "very");
 }
 
 TEST(DurationText, HasTheUnitsItNeeds) {
