@@ -86,9 +86,17 @@ std::string number_text(double value) {
   return std::trunc(value) == value ? fmt::format("{}", value) : fmt::format("{:.6g}", value);
 }
 
+// Without what ends a cell or a line in a table of text.
+std::string within_cell(std::string text) {
+  for (char& c : text) {
+    if (c == '\t' || c == '\n') c = ' ';
+  }
+  return text;
+}
+
 // The cell in a table of text: its words, or its number where these do not begin with it ("1,024").
 std::string plain_text(const Cell& cell) {
-  std::string text = text_of_html(cell.content.text);
+  const std::string text = text_of_html(cell.content.text);
   if (std::isfinite(cell.value)) {
     constexpr double kRounded = 0.005;  // of words with three digits
     double written = std::nan("");
@@ -96,10 +104,7 @@ std::string plain_text(const Cell& cell) {
     const bool begins = std::fabs(written - cell.value) <= kRounded * std::fabs(cell.value);
     if (!begins) return number_text(cell.value);
   }
-  for (char& c : text) {
-    if (c == '\t' || c == '\n') c = ' ';
-  }
-  return text;
+  return within_cell(text);
 }
 
 FigureTable numbers_of(const Table& table) {
@@ -129,7 +134,7 @@ Html to_html(const Table& table) {
         attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
                                  c.number && c.tone != Tone::none ? " " : "", name(c.tone));
       }
-      // What a chart draws: the number itself, where the text is rounded or has a unit.
+      // What a column is sorted by: the number itself, where the text is rounded or has a unit.
       if (std::isfinite(c.value)) {
         const std::string value = number_text(c.value);
         if (value != c.content.text)
@@ -149,7 +154,9 @@ Html to_html(const Table& table) {
 }
 
 Html to_text(const Table& table) {
-  std::string text = fmt::format("{}", fmt::join(table.head, "\t"));
+  std::string text;
+  for (const std::string& title : table.head)
+    text += (text.empty() ? "" : "\t") + within_cell(title);
   for (const std::vector<Cell>& row : table.rows) {
     for (std::size_t i = 0; i < row.size(); ++i)
       text += (i == 0 ? "\n" : "\t") + plain_text(row[i]);
@@ -199,6 +206,7 @@ Html to_html(const Figure& figure) {
   };
   nlohmann::ordered_json chart = {{"x", given(figure.x)}, {"y", given(figure.y)}};
   chart["x"]["column"] = figure.x_column;
+  chart["series"] = nlohmann::ordered_json::array();
   for (const Series& series : figure.series)
     chart["series"].push_back({series.label, series.column, series.style, series.color});
   const std::string json =

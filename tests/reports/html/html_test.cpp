@@ -10,6 +10,7 @@
 #include <pugixml.hpp>
 
 #include "reports/error_profile.h"
+#include "reports/html/parts.h"
 #include "reports/record/escape.h"
 #include "tests/reports/html/page_samples.h"
 #include "tests/reports/record/propagation_samples.h"
@@ -161,6 +162,18 @@ TEST(Html, EveryChartDrawsColumnsOfItsOwnTable) {
       EXPECT_FALSE(text_of(chart.node().select_node(".//p[@class='finding']").node()).empty());
     }
   }
+}
+
+// A number is drawn as it is written: words stay where they begin with it.
+TEST(Html, TablesOfTextHoldWordsOrNumbersBetweenTabs) {
+  const Table table{.head = {"a\tb", "c"},
+                    .rows = {{number_cell(0, "0 (exact)"), cell("two\nlines")},
+                             {count_cell(1234567), number_cell(0.12345, "0.123")},
+                             {number_cell(0.5, "50 %"), number_cell(std::nan(""), "–")}},
+                    .caption = "what"};
+  EXPECT_EQ(to_text(table).text,
+            "<p class=\"note\">what</p><pre class=\"rows\" tabindex=\"0\">a b\tc\n"
+            "0 (exact)\ttwo lines\n1234567\t0.123\n0.5\t–</pre>");
 }
 
 TEST(Html, ADeepStackAloneIsNoVerdictOnKernels) {
