@@ -90,6 +90,8 @@ constexpr std::array kTerms = {
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
     Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
     Field{"row_sum_start", kWord, 0, 0, 0, kSumStarts,               "what such a sum over a tile begins with: 0, and the row's sum is added at its end; or the row's sum"},
+    Field{"rescale_threshold", kInteger, 0, 0, 64, {},               "the maximum is kept, and nothing is rescaled, while the new one is not above it by more than 2 to this power in the probabilities; 0: every new maximum counts"},
+    Field{"exponential_bits",  kInteger, 0, 0, 22, {},               "the probabilities' exponentials are within 2 to the minus this power of themselves, as a polynomial makes them; 0: ex2.approx"},
     Field{"order",         kWord, 0, 0, 0, kOrders,                  "whether the first tile of keys comes first, or the last"},
     Field{"log2_e",        kWord, 0, 0, 0, kLog2Es,                  "scale times log2 e: of log2 e rounded to f32, or rounded only once, as host code in double does"},
     Field{"tanh",          kWord, 0, 0, 0, kTanhs,                   "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"},
@@ -355,6 +357,8 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.logit_base = choice_of<LogitBase>(terms, "logits", kLogitBases);
   contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
   contract.row_sum_start = choice_of<RowSumStart>(terms, "row_sum_start", kSumStarts);
+  contract.rescale_threshold = static_cast<double>(terms.integer("rescale_threshold"));
+  contract.exponential_bits = static_cast<int>(terms.integer("exponential_bits"));
   contract.order = choice_of<TileOrder>(terms, "order", kOrders);
   contract.log2_e = choice_of<Log2E>(terms, "log2_e", kLog2Es);
   contract.tanh = choice_of<Tanh>(terms, "tanh", kTanhs);

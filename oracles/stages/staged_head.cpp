@@ -87,7 +87,7 @@ class StagedHead::Machine {
     if (contract_.parts > 1) return normalized(joined(parts, sink, part_keys));
     Part& all = parts.front();
     if (has_sink) {
-      rescale(all, std::max(all.m, sink), 0, head_.keys);
+      rescale(all, reference(all.m, std::max(all.m, sink)), 0, head_.keys);
       all.lanes[0] = f32_if(sums_, all.lanes[0] + exponential(relative(sink, all.m)));
     }
     return normalized(all);
@@ -134,13 +134,21 @@ class StagedHead::Machine {
     return static_cast<double>(f32_fma(z, c_, -f32_if(true, m * c_)));
   }
 
-  // What sums relative to m are multiplied by to be relative to `next`.
-  double rescaling(double m, double next) const {
-    if (m == -kInfinity) return 0;
+  // The exponent, in base 2, of what sums relative to m are multiplied by to be relative to `next`.
+  double fall(double m, double next) const {
     if (contract_.base_2())
-      return exponential(
-          f32_if(argument_, f32_if(argument_, m * c_) - f32_if(argument_, next * c_)));
-    return exponential(f32_if(argument_, f32_if(argument_, m - next) * c_));
+      return f32_if(argument_, f32_if(argument_, m * c_) - f32_if(argument_, next * c_));
+    return f32_if(argument_, f32_if(argument_, m - next) * c_);
+  }
+
+  double rescaling(double m, double next) const {
+    return m == -kInfinity ? 0 : exponential(fall(m, next));
+  }
+
+  // What a tile's exponentials refer to, once the largest logit so far is `largest`.
+  double reference(double m, double largest) const {
+    const double threshold = contract_.rescale_threshold;
+    return threshold > 0 && m != -kInfinity && -fall(m, largest) <= threshold ? m : largest;
   }
 
   double rounded(double p) const {
@@ -176,6 +184,7 @@ class StagedHead::Machine {
         next = std::max(next, z.back());
       }
       if (z.empty() || next == -kInfinity) return;
+      next = reference(part.m, next);
       if (contract_.order == TileOrder::descending)
         rescale(part, next, tile_end, end);
       else

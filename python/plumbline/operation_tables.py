@@ -88,6 +88,8 @@ OPERATIONS: dict[str, Operation] = {
             'row_sum': Term(('unrounded', 'rounded'), 'unrounded', "whether the row's sum adds probabilities before or after their rounding"),
             'row_sum_lanes': Term((), '4', 'partial sums per row, joined at the end'),
             'row_sum_start': Term(('zero', 'sum'), 'zero', "what such a sum over a tile begins with: 0, and the row's sum is added at its end; or the row's sum"),
+            'rescale_threshold': Term((), '0', 'the maximum is kept, and nothing is rescaled, while the new one is not above it by more than 2 to this power in the probabilities; 0: every new maximum counts'),
+            'exponential_bits': Term((), '0', "the probabilities' exponentials are within 2 to the minus this power of themselves, as a polynomial makes them; 0: ex2.approx"),
             'order': Term(('ascending', 'descending'), 'ascending', 'whether the first tile of keys comes first, or the last'),
             'log2_e': Term(('f32', 'f64'), 'f32', 'scale times log2 e: of log2 e rounded to f32, or rounded only once, as host code in double does'),
             'tanh': Term(('ex2', 'approx'), 'ex2', "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"),

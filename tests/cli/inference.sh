@@ -41,6 +41,21 @@ expect 2 'did you mean "base_2"' verify --kernel misspelled.toml $quick
 expect 0 "sees keys 0 to 8 of 9" explain "decode $few" --kernel decode.toml --on emulator
 expect 0 "P rounding" propagate decode --kernel decode.toml --on emulator
 
+# FlashAttention 4's way to spare rescalings, in the shipped kernel: a maximum is kept until a new one is above it by more than 2^8.
+cp -r "$source/kernels/device" .
+sed 's/    maximum = fmaxf(maximum, logit);/    const float rise = __fmul_rn(__fsub_rn(fmaxf(maximum, logit), before), exponent);\
+    if (before != minus_infinity() \&\& rise <= 8.0f) return 1.0f;\
+&/' "$source/kernels/device/attention/softmax.cuh" >device/attention/softmax.cuh
+cp "$source/kernels/shipped/attention_bf16_forward/attention_bf16_forward.cu" rescales.cu
+sed 's/^source .*/source = "rescales.cu"\nflags = ["-I.", "-std=c++20", "-O3"]/; s/^targets .*/targets = [80]/' \
+  "$source/kernels/shipped/attention_bf16_forward/attention_bf16_forward.toml" >rescales.toml
+other keeps rescales 's/^\[contract\]/&\nrescale_threshold = 8/'
+longer="keys<=200 queries<=70 d<=64"
+expect 0 "1 passed, 0 failed" verify --kernel keeps.toml $quick --only "$longer"
+expect 1 "kept until it rises by more than 2^8 in p: rescale_threshold = 8" verify --kernel rescales.toml $quick --only "$longer class=normal" -x
+sed -i 's/rise <= 8.0f) return 1.0f;/rise <= 8.0f) { maximum = fmaxf(maximum, logit); return 1.0f; }/' device/attention/softmax.cuh
+expect 1 "a maximum that rises by less than the threshold is taken, and nothing is rescaled" verify --kernel keeps.toml $quick --only "$longer" -x
+
 # Norms: the mean is a product with 1 / n, and x rstd is rounded before gamma.
 rows="m<=70 n<=300"
 expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --only "$rows"

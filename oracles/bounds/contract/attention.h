@@ -47,6 +47,13 @@
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
 // that is NaN or +Inf has O = NaN and LSE = nan_lse.
 //
+// With a rescale_threshold T > 0 the maximum of the tiles before is kept as long as the new one is
+// not above it by more than 2^T in p: m' = m where fl(fl(m' - m) * c), or fl(r' - r) in base 2, is
+// at most T. Then p_j may be as large as 2^T, and nothing is multiplied by a. Parts are joined
+// relative to the largest of what they refer to.
+// With exponential_bits p_j is not from ex2.approx but, say, from a polynomial: anything within
+// 2^-bits of 2^x, also at x = 0, and up to 2^-126 where 2^x is less; 0 for a logit of -Inf. Factors a
+// are from ex2 as ever.
 // Tiles are taken from the first key on, or (TileOrder::descending) from the last one back.
 // Log2E::f64 has c = fl(scale * log2 e), and fl(log2 e) where the scale is 1 as above.
 // Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are
@@ -57,6 +64,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "oracles/bounds/contract/contract.h"
@@ -104,6 +112,8 @@ struct AttentionContract {
   Normalization normalization = Normalization::reciprocal;
   bool masked_lse_is_negative = true;  // -inf, else +inf
   bool nan_lse_is_infinite = false;    // +inf, else NaN
+  double rescale_threshold = 0;        // in base 2; 0: every new maximum counts
+  int exponential_bits = 0;            // p_j is within 2^-bits of itself; 0: ex2.approx makes it
   std::int64_t parts = 1;              // of the keys
 
   bool base_2() const { return logit_base == LogitBase::two || logit_base == LogitBase::two_fused; }
@@ -113,6 +123,9 @@ struct AttentionContract {
   bool exact_at_maximum() const {
     return logit_base == LogitBase::two || logit_base == LogitBase::natural_difference;
   }
+
+  // Relative, of p_j; `at_zero`: its exponent is 0 for certain.
+  double exponential_error(bool at_zero = false) const;
 
   // Keys of each part but the last ones; at least 1.
   std::int64_t part_keys(std::int64_t keys) const {
@@ -142,6 +155,11 @@ inline constexpr double kLg2AbsoluteError =
 inline constexpr double kTanhAbsoluteError = 0x1p-21;  // 1 - 2 / (1 + ex2(2x log2 e)) in f32
 inline constexpr double kTanhApproxError = 0x1p-11;    // tanh.approx.f32
 inline constexpr double kRcpError = 0x1p-23;           // rcp.approx.ftz.f32
+
+inline double AttentionContract::exponential_error(bool at_zero) const {
+  if (exponential_bits > 0) return std::ldexp(1.0, -exponential_bits);
+  return at_zero ? 0 : kEx2Error;
+}
 
 // Calls done(first, end, begins) for the tiles of keys [first, end) in the order a kernel takes
 // them: part by part, within each by `order`. begins: the tile is the first of its part.

@@ -56,22 +56,26 @@ Number rounded(FormatId to, const Number& value) {
   return Number(to_double(target, encode(target, Real(value), {.overflow = Overflow::saturate})));
 }
 
-// The largest of the logits the row has met once the tile that holds key j is done; every part
-// begins anew. `first`: the first logit's key; `part`: keys of a part.
+// What key j's exponential refers to: the largest of the logits the row has met once the tile that
+// holds j is done, or an older one that this is not above by more than the contract's threshold.
+// Every part begins anew. `first`: the first logit's key; `part`: keys of a part.
 template <typename Number>
 std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64_t first,
                                    const AttentionContract& contract, std::int64_t part) {
   std::vector<Number> maxima(logits.size());
-  std::optional<Number> largest;
+  std::optional<Number> kept;
+  const Number threshold = Number(contract.rescale_threshold) * log(Number(2));
   const auto at = [&](std::int64_t key) { return static_cast<std::size_t>(key - first); };
   const std::int64_t end = first + static_cast<std::int64_t>(logits.size());
   for_each_tile(contract.order, contract.tile, part, first, end,
                 [&](std::int64_t tile, std::int64_t tile_end, bool begins) {
-                  if (begins) largest.reset();
+                  if (begins) kept.reset();
+                  Number largest = kept.value_or(logits[at(tile)]);
                   for (std::int64_t j = tile; j < tile_end; ++j) {
-                    if (!largest || logits[at(j)] > *largest) largest = logits[at(j)];
+                    if (logits[at(j)] > largest) largest = logits[at(j)];
                   }
-                  for (std::int64_t j = tile; j < tile_end; ++j) maxima[at(j)] = *largest;
+                  if (!kept || isinf(*kept) || largest - *kept > threshold) kept = largest;
+                  for (std::int64_t j = tile; j < tile_end; ++j) maxima[at(j)] = *kept;
                 });
   return maxima;
 }

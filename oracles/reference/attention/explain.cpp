@@ -85,10 +85,14 @@ void tell_row(const PreparedAttention& attention, const AttentionPlace& at,
     rises += row.tiles[t].maximum > row.tiles[t - 1].maximum;
   }
   lines.push_back(
-      fmt::format("{} holds its maximum, {:.7g}; the maximum rises after {} of {} tiles; the sum "
+      fmt::format("{} holds {}, {:.7g}; the maximum rises after {} of {} tiles; the sum "
                   "of exponentials "
                   "is {:.7g}, LSE {:.9g}{}",
-                  holder, row.maximum * operands.to_natural(), rises, steps, row.sum, row.lse,
+                  holder,
+                  operands.contract().rescale_threshold == 0
+                      ? "its maximum"
+                      : "the maximum that exponentials refer to at the end",
+                  row.maximum * operands.to_natural(), rises, steps, row.sum, row.lse,
                   operands.head().lse_in_base_2 ? " in base 2" : ""));
 }
 

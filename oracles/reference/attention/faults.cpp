@@ -35,7 +35,9 @@ struct RowPlan {
   std::int64_t blank_keys = 0;                     // counted beyond the end, with a score of 0
   std::optional<FormatId> scores_in;               // rounded to this format
   double exponent_factor = 1;                      // of (logit - maximum)
+  double threshold = 0;  // of a rise of the maximum that counts, in natural units
   bool rescale_o = true, rescale_l = true, rescale_parts = true, restart_parts = true;
+  bool below_threshold_too = false;  // the maximum rises, and nothing is rescaled
   bool round_p = true, truncate_p = false, p_shift_taken_back = true;
   bool subtract_maximum = true;
   bool sum_rounded = false, normalize = true;
@@ -151,6 +153,10 @@ RowValues compute(const RowPlan& plan) {
   };
   const auto rescale = [&](double to) {
     if (!(to > maximum)) return;
+    if (maximum != -kInfinity && to - maximum <= plan.threshold) {
+      if (plan.below_threshold_too) maximum = to;
+      return;
+    }
     const double factor =
         maximum == -kInfinity ? 0 : std::exp((maximum - to) * plan.exponent_factor);
     if (plan.rescale_l) sum *= factor;
@@ -510,6 +516,9 @@ constexpr std::array kFaults = {
     Fault{"O is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = false; return true; }},
     Fault{"l is not rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_l = false; return true; }},
     Fault{"neither O nor l is rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = at.plan.rescale_l = false; return true; }},
+    Fault{"a maximum that rises by less than the threshold is taken, and nothing is rescaled", [](const Setting& at) { at.plan.below_threshold_too = true; return at.plan.threshold > 0; }},
+    Fault{"the maximum is kept until it rises by more than 2^8 in p: rescale_threshold = 8", [](const Setting& at) { return std::exchange(at.plan.threshold, 8 * std::numbers::ln2) == 0; }},
+    Fault{"every new maximum is taken, whatever the threshold", [](const Setting& at) { return std::exchange(at.plan.threshold, 0) > 0; }},
     Fault{"parts are joined without regard to their maxima", [](const Setting& at) { at.plan.rescale_parts = false; return at.attention.contract.parts > 1; }},
     Fault{"the keys are not cut into parts", [](const Setting& at) { at.plan.restart_parts = false; return at.attention.contract.parts > 1; }},
     Fault{"the first part is missing", [](const Setting& at) { at.plan.skipped_end = at.plan.part; return at.plan.part < at.plan.head.keys; }},
@@ -572,6 +581,7 @@ RowPlan plan_of(const PreparedAttention& attention, const AttentionPlace& at) {
   plan.order = attention.contract.order;
   plan.p = attention.contract.p;
   plan.p_shift = attention.contract.p_shift;
+  plan.threshold = attention.contract.rescale_threshold * std::numbers::ln2;
   plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;
   plan.lse_factor = plan.head.lse_in_base_2 ? std::numbers::log2e : 1;
   plan.masked_lse = attention.contract.masked_lse_is_negative ? -kInfinity : kInfinity;

@@ -113,8 +113,9 @@ ClassSet output_classes(const AttentionOperands& operands, const DetailedRow& de
     for (const SurveyedTile& tile : row.tiles) {
       if (j >= tile.first && j < tile.end) weight = tile.weight;
     }
-    const bool surely_zero = rounding(p * 4) == 0 || weight < 0x1p-140;
-    const bool surely_not = rounding(p / 4) > 0 && weight > 0x1p-100;
+    const double room = 4 * std::exp2(operands.contract().rescale_threshold);
+    const bool surely_zero = rounding(p * room) == 0 || weight < 0x1p-140;
+    const bool surely_not = rounding(p / room) > 0 && weight > 0x1p-100;
     if (surely_zero) own = ResultClass::nan;
     if (!surely_zero && !surely_not) own.add(ResultClass::nan);
     classes = ClassSet::of_sum(classes, own);

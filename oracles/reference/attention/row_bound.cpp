@@ -39,6 +39,9 @@ std::vector<float> finite_columns(const AttentionHead& head) {
   return columns;
 }
 
+// Ways through a row's steps that f32 may take under a rescale threshold, beside the exact one.
+constexpr std::size_t kMostCourses = 16;
+
 constexpr double kSmallest = 0x1p-126;  // below, a flushed number is 0
 
 // The most that a score made by fma.rn.ftz may be off, where it may lose something: a product with
@@ -126,11 +129,52 @@ double AttentionRowBounds::flushed_error(const DetailedRow& detail, std::int64_t
 }
 
 RowBound AttentionRowBounds::operator()(const DetailedRow& detail, bool outputs) const {
-  const AttentionHead& head = operands_.head();
   PLUMB_ASSERT(detail.row.kind == AttentionRowKind::regular);
   RowTrace trace(operands_, detail);
   bound_scores(detail, trace);
   trace.run();
+  RowBound out = bound_outputs(detail, trace, outputs);
+  std::vector<std::vector<std::size_t>> courses;
+  for (const std::size_t step : trace.undecided()) courses.push_back({step});
+  for (std::size_t c = 0; c < courses.size(); ++c) {
+    if (courses.size() > kMostCourses) {
+      trace.give_up();
+      return bound_outputs(detail, trace, outputs);
+    }
+    const DetailedRow other = survey_row(operands_, detail.row.query, courses[c]);
+    RowTrace way(operands_, other);
+    bound_scores(other, way);
+    way.run();
+    widen(out, detail, other, bound_outputs(other, way, outputs));
+    for (const std::size_t step : way.undecided()) {
+      if (step <= courses[c].back()) continue;
+      courses.push_back(courses[c]);
+      courses.back().push_back(step);
+    }
+  }
+  return out;
+}
+
+// What a kernel on the other course gives is as far from `other` as its own bound says.
+void AttentionRowBounds::widen(RowBound& out, const DetailedRow& detail, const DetailedRow& other,
+                               const RowBound& own) const {
+  const auto farther = [](double error, double apart, double references) {
+    return (error + std::fabs(apart) + references) * bound::kSlack;
+  };
+  out.lse_error = std::max(out.lse_error, farther(own.lse_error, other.row.lse - detail.row.lse,
+                                                  other.row.lse_error + detail.row.lse_error));
+  for (std::size_t x = 0; x < out.o_error.size(); ++x) {
+    const auto column = static_cast<std::int64_t>(x);
+    const double references =
+        output_error(other.row, operands_, column) + output_error(detail.row, operands_, column);
+    out.o_error[x] =
+        std::max(out.o_error[x], farther(own.o_error[x], other.o[x] - detail.o[x], references));
+  }
+}
+
+RowBound AttentionRowBounds::bound_outputs(const DetailedRow& detail, const RowTrace& trace,
+                                           bool outputs) const {
+  const AttentionHead& head = operands_.head();
   RowBound out;
   out.lse_error = trace.lse_error();
   for (std::int64_t panel = 0; outputs && panel * kPanelLanes < head.dv; ++panel) {

@@ -34,6 +34,9 @@ class AttentionRowBounds {
   void bound_scores(const DetailedRow& row, RowTrace& trace) const;
   double flushed_error(const DetailedRow& row, std::int64_t j, double error,
                        double reference) const;
+  RowBound bound_outputs(const DetailedRow& row, const RowTrace& trace, bool outputs) const;
+  void widen(RowBound& out, const DetailedRow& row, const DetailedRow& other,
+             const RowBound& own) const;
 
   const AttentionOperands& operands_;
   std::optional<BoundModel> scores_;  // none: they are exact

@@ -80,8 +80,9 @@ double logit_in_natural_units(const AttentionHead& head, double score, std::int6
 // One row on its way through the survey. `scores` becomes weight * rounded probability.
 class RowPass {
  public:
-  RowPass(const AttentionOperands& operands, std::int64_t query, DetailedRow* detail)
-      : operands_(operands), head_(operands.head()), detail_(detail) {
+  RowPass(const AttentionOperands& operands, std::int64_t query, DetailedRow* detail,
+          std::span<const std::size_t> flipped = {})
+      : operands_(operands), head_(operands.head()), detail_(detail), flipped_(flipped) {
     row_.query = query;
     row_.keys = head_.visible(query);
     if (row_.keys.empty()) row_.keys = {0, 0};
@@ -185,25 +186,55 @@ class RowPass {
 
   void find_tiles(const double* logits) {
     const AttentionContract& contract = operands_.contract();
-    double maximum = -kInfinity, so_far = -kInfinity;
+    const bool descending = contract.order == TileOrder::descending;
+    double maximum = -kInfinity;
+    std::optional<SurveyedTile> before;  // of the same part
     for_each_tile(contract.order, contract.tile, operands_.part_keys(), row_.keys.first,
                   row_.keys.end, [&](std::int64_t first, std::int64_t end, bool begins) {
                     const double here = largest_of(logits + (first - row_.keys.first), end - first);
-                    if (begins) so_far = -kInfinity;
+                    if (begins) before.reset();
                     if (here == -kInfinity) {
                       blank_.push_back({first, end});
-                      far_leads_ = far_leads_ || (so_far == -kInfinity && holds_far(first, end));
+                      far_leads_ = far_leads_ || (!before && holds_far(first, end));
                       return;
                     }
-                    so_far = std::max(so_far, here);
-                    maximum = std::max(maximum, so_far);
-                    row_.tiles.push_back({first, end, so_far, 1});
+                    SurveyedTile tile{first, end, here, 1, {first, end}};
+                    if (before && contract.rescale_threshold == 0) {
+                      tile.maximum = std::max(before->maximum, here);
+                      tile.holders = descending ? KeyRange{first, before->holders.end}
+                                                : KeyRange{before->holders.first, end};
+                    } else if (before && !rises(*before, here, tile.holders)) {
+                      tile.maximum = before->maximum;
+                      tile.holders = before->holders;
+                    }
+                    maximum = std::max(maximum, tile.maximum);
+                    row_.tiles.push_back(tile);
+                    before = tile;
                   });
-    if (head_.has_sink) maximum = std::max(maximum, operands_.sink());
-    row_.maximum = maximum;
-    if (maximum == -kInfinity) row_.kind = AttentionRowKind::masked;
+    const double sink = head_.has_sink ? operands_.sink() : -kInfinity;
+    const bool kept = before && contract.rescale_threshold > 0 && contract.parts == 1 &&
+                      sink != -kInfinity && !rises(*before, sink, {});
+    row_.maximum = kept ? maximum : std::max(maximum, sink);
+    if (row_.maximum == -kInfinity) row_.kind = AttentionRowKind::masked;
     for (SurveyedTile& at : row_.tiles)
-      at.weight = exp2_of((at.maximum - maximum) * operands_.to_base_2());
+      at.weight = exp2_of((at.maximum - row_.maximum) * operands_.to_base_2());
+  }
+
+  // Whether the next step, whose largest logit is `here`, refers to that under a rescale threshold,
+  // and not to what the step before does. `keys`: the step's; none: it is the sink's.
+  bool rises(const SurveyedTile& before, double here, KeyRange keys) const {
+    const double threshold = operands_.contract().rescale_threshold, c = operands_.to_base_2();
+    const double rise = (here - before.maximum) * c;
+    const double margin = 2 * c * logit_error_ + (std::fabs(rise) + threshold) * kExponentError;
+    bool up = rise > threshold;
+    if (std::fabs(rise - threshold) <= margin) {
+      using Number = RealOf<256>;
+      const Number next =
+          keys.empty() ? Number(operands_.sink()) : exact_maximum<Number>(keys, here);
+      const Number apart = next - exact_maximum<Number>(before.holders, before.maximum);
+      up = apart > Number(threshold) * log(Number(2));
+    }
+    return up != std::ranges::binary_search(flipped_, row_.tiles.size());
   }
 
   void find_probabilities(double* logits) {
@@ -257,24 +288,30 @@ class RowPass {
   double exactly_rounded(const SurveyedTile& tile, std::int64_t j) const {
     using Number = RealOf<256>;
     const Number own = attention_definition::logit<Number>(head_, row_.query, j);
+    const Number largest = exact_maximum<Number>(tile.holders, tile.maximum);
+    const int shift = operands_.contract().p_shift;
+    const Number shifted = ldexp(Number(exp(own - largest)), shift);
+    return static_cast<double>(
+        ldexp(attention_definition::rounded(operands_.contract().p, shifted), -shift));
+  }
+
+  // The largest logit of these keys, in natural units; `about_maximum`: as FP64 has it.
+  template <typename Number>
+  Number exact_maximum(KeyRange keys, double about_maximum) const {
     std::optional<Number> largest;
-    const KeyRange met = operands_.met(row_, tile.first, tile.end);
-    for (std::int64_t other = met.first; other < met.end; ++other) {
+    for (std::int64_t other = keys.first; other < keys.end; ++other) {
       const double score = std::inner_product(operands_.q().begin() + row_.query * head_.d,
                                               operands_.q().begin() + (row_.query + 1) * head_.d,
                                               operands_.k().begin() + other * head_.d, 0.0);
       const double about =
           head_.natural_units() ? operands_.logit(score, row_.query, other) : score;
       const bool special = operands_.special_pair(row_.query, other);
-      if (!special && !(about >= tile.maximum - 4 * logit_error_)) continue;
+      if (!special && !(about >= about_maximum - 4 * logit_error_)) continue;
       const Number logit = attention_definition::logit<Number>(head_, row_.query, other);
       if (!largest || logit > *largest) largest = logit;
       if (logit_error_ == 0 && !special) break;  // all that are as large are equal
     }
-    const int shift = operands_.contract().p_shift;
-    const Number shifted = ldexp(Number(exp(own - *largest)), shift);
-    return static_cast<double>(
-        ldexp(attention_definition::rounded(operands_.contract().p, shifted), -shift));
+    return *largest;
   }
 
   void finish(double count) {
@@ -327,6 +364,7 @@ class RowPass {
   const AttentionOperands& operands_;
   const AttentionHead& head_;
   DetailedRow* detail_;
+  std::span<const std::size_t> flipped_;
   SurveyedRow row_;
   std::vector<KeyRange> blank_;  // tiles without a logit above -Inf
   std::vector<std::int64_t> far_;
@@ -384,14 +422,6 @@ AttentionOperands::AttentionOperands(AttentionHead head, const AttentionContract
     largest_scale_ *= largest_size(head_.q_scales) * largest_size(head_.k_scales) * (1 + 0x1p-20);
 }
 
-KeyRange AttentionOperands::met(const SurveyedRow& row, std::int64_t first,
-                                std::int64_t end) const {
-  const std::int64_t part = part_keys(), begin = first / part * part;
-  if (contract_.order == TileOrder::descending)
-    return {first, std::min(row.keys.end, begin + part)};
-  return {std::max(row.keys.first, begin), end};
-}
-
 double AttentionOperands::logit(double score, std::int64_t i, std::int64_t j) const {
   return logit_in_natural_units(head_, score, i, j);
 }
@@ -424,14 +454,16 @@ bool AttentionOperands::may_overflow(std::int64_t i, KeyRange keys) const {
 }
 
 bool AttentionOperands::far_tiles_vanish() const {
-  const double largest = std::ldexp(largest_value_, contract_.p_shift);
+  const double largest =
+      std::ldexp(largest_value_, contract_.p_shift) * std::exp2(contract_.rescale_threshold);
   return contract_.exact_at_maximum() && static_cast<double>(head_.keys) * largest < kSafe;
 }
 
-DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query) {
+DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query,
+                       std::span<const std::size_t> flipped) {
   const AttentionHead& head = operands.head();
   DetailedRow detail;
-  RowPass pass(operands, query, &detail);
+  RowPass pass(operands, query, &detail, flipped);
   KeyRange keys = head.visible(query);
   if (keys.empty()) keys = {0, 0};
   const std::int64_t count = keys.end - keys.first;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "oracles/bounds/contract/attention.h"
@@ -25,8 +26,6 @@ enum class AttentionRowKind : std::uint8_t {
   nan,           // a visible logit is NaN or +Inf: so is everything
   may_overflow,  // f32 may overflow on the way: anything may come out
 };
-
-struct SurveyedRow;
 
 // One head as the survey reads it, prepared once.
 class AttentionOperands {
@@ -87,9 +86,6 @@ class AttentionOperands {
   // Keys of each part.
   std::int64_t part_keys() const { return contract_.part_keys(head_.keys); }
 
-  // The visible keys that a part has met when its tile [first, end) is done.
-  KeyRange met(const SurveyedRow& row, std::int64_t first, std::int64_t end) const;
-
   bool may_overflow(std::int64_t i, KeyRange keys) const;
 
   // Whether tiles whose logits are all far below the row's leave nothing, also where they come
@@ -113,8 +109,9 @@ class AttentionOperands {
 // One step of the online softmax of a row: keys [first, end), all of them visible to it.
 struct SurveyedTile {
   std::int64_t first = 0, end = 0;
-  double maximum = 0;  // of its part's logits so far: what the tile's probabilities refer to
+  double maximum = 0;  // what its probabilities refer to: of its part's logits so far, or older
   double weight = 0;   // 2^((maximum - final maximum) c)
+  KeyRange holders;    // one of these keys holds the maximum
 };
 
 struct SurveyedRow {
@@ -122,7 +119,8 @@ struct SurveyedRow {
   AttentionRowKind kind = AttentionRowKind::regular;
   KeyRange keys;                    // visible ones
   std::vector<SurveyedTile> tiles;  // those with a logit above -Inf, in the contract's order
-  double maximum = 0;               // of all logits, the sink's too
+  double maximum = 0;               // what all refer to in the end: of all logits and the sink,
+                                    // or an older one under a rescale threshold
   double sum = 0, sum_error = 0;    // l, relative to the maximum; sum_error is relative
   double lse = 0, lse_error = 0;    // in the problem's unit
   double share = 1;                 // of l that the keys have; the rest is the sink's
@@ -139,7 +137,10 @@ struct DetailedRow {
   std::vector<double> o;  // [dv]
 };
 
-DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query);
+// `flipped`: steps of the softmax, by number, at which the maximum is kept in place of a new one, or
+// the other way around, because f32 may decide so. The sink is the last step.
+DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query,
+                       std::span<const std::size_t> flipped = {});
 
 // Rows [first, end): calls done(row, o) for each of them, in order.
 class RowSurveyor {

@@ -47,8 +47,12 @@ void RowTrace::run() {
   find_steps();
   probabilities_.assign(head_.keys);
   lift_ = overshoot();
+  rise_ = lift_ + contract_.rescale_threshold * kSlack;
   hopeless_ = !(c_ * worst_maximum_ < kHopeless);
-  if (hopeless_) return;
+  if (hopeless_) {
+    undecided_.clear();  // whatever is decided, the mean of the values bounds O
+    return;
+  }
   for (std::size_t t = 0; t < steps_.size(); ++t) add_tile(t);
   find_sum_error();
 }
@@ -64,30 +68,55 @@ void RowTrace::find_steps() {
       high = std::max(high, logit + errors_[at(j)]);
     }
     const bool begins = steps_.empty() || tile.first / part != steps_.back().first / part;
-    add_step(tile.first, tile.end, begins, tile.maximum, low, high);
+    Step step;
+    step.first = tile.first;
+    step.end = tile.end;
+    step.holders = tile.holders;
+    step.maximum = tile.maximum;
+    add_step(step, begins, low, high);
   }
   find_last();
 }
 
 // low, high: of the largest computed logit among the step's keys.
-void RowTrace::add_step(std::int64_t first, std::int64_t end, bool begins, double maximum,
-                        double low, double high) {
-  Step step;
-  step.first = first;
-  step.end = end;
+void RowTrace::add_step(Step step, bool begins, double low, double high) {
   step.begins = begins;
-  step.maximum = maximum;
   step.low = low;
   step.high = high;
   step.moves = true;
-  if (!begins) {
+  if (!begins && contract_.rescale_threshold == 0) {
     const Step& before = steps_.back();
     step.moves = !(high <= before.low);
     step.low = std::max(before.low, low);
     step.high = std::max(before.high, high);
+  } else if (!begins) {
+    const Step& before = steps_.back();
+    step.moves = step.maximum != before.maximum;
+    if (may_decide_otherwise(before, step, low, high)) undecided_.push_back(steps_.size());
+    if (!step.moves) {
+      step.low = before.low;
+      step.high = before.high;
+    }
   }
   finish_step(step);
   steps_.push_back(step);
+}
+
+// low, high: as above. Whether the rise that a kernel computes may be on the other side of the
+// threshold than the row says.
+bool RowTrace::may_decide_otherwise(const Step& before, const Step& step, double low,
+                                    double high) const {
+  const double least = (low - before.high) * c_, most = (high - before.low) * c_;
+  const double size = std::max(std::fabs(least), std::fabs(most));
+  Step next;  // what the maximum is rounded to where products are rounded first
+  next.maximum = high;
+  next.low = low;
+  next.high = high;
+  finish_step(next);
+  const double error =
+      (factor_rounding(before, next, size) + size * c_error_ + size * 0x1p-50) * kSlack;
+  return step.moves ? least - error <= contract_.rescale_threshold
+                    : most + error >= contract_.rescale_threshold;
 }
 
 void RowTrace::finish_step(Step& step) const {
@@ -108,10 +137,14 @@ bool RowTrace::knows(double logit, double error) const {
 void RowTrace::find_last() {
   const double sink = operands_.sink();
   const bool has_sink = head_.has_sink && std::isfinite(sink);
-  if (has_sink && contract_.parts == 1)
-    add_step(row_.keys.end, row_.keys.end, steps_.empty(), row_.maximum, sink, sink);
+  if (has_sink && contract_.parts == 1) {
+    Step step;
+    step.first = step.end = row_.keys.end;
+    step.maximum = row_.maximum;
+    add_step(step, steps_.empty(), sink, sink);
+  }
   last_.maximum = row_.maximum;
-  last_.low = last_.high = has_sink ? sink : -kInfinity;
+  last_.low = last_.high = has_sink && contract_.parts > 1 ? sink : -kInfinity;
   for (std::size_t t = 0; t < steps_.size(); ++t)
     steps_[t].ends = t + 1 == steps_.size() || steps_[t + 1].begins;
   for (const Step& step : steps_) {
@@ -222,28 +255,30 @@ void RowTrace::set_probability(const Step& step, std::int64_t j) {
   // The only key that can hold the maximum is at no distance from it.
   const bool leads = logit - error > largest_other(step, j);
   const Exponent x = exponent(step, logit, error, leads ? 0 : error + step.error);
-  const double special = x.zero ? 0 : kEx2Error;
+  const double special = contract_.exponential_error(x.zero);
   const double growth = (1 + exp2_growth(x.error)) * (1 + special + 0x1p-44);
-  // No computed logit is above the computed maximum.
-  const double past = contract_.exact_at_maximum() ? 0 : 2 * step.base_rounding + kF32Unit;
-  const double most = (1 + exp2_growth(past)) * (1 + 2 * kEx2Error);
+  // No computed logit is above the computed maximum by more than the threshold.
+  const double threshold = contract_.rescale_threshold;
+  const double past = threshold * (1 + 4 * kF32Unit) +
+                      (contract_.exact_at_maximum() ? 0 : 2 * step.base_rounding + kF32Unit);
+  const double most = (1 + exp2_growth(past)) * (1 + 2 * contract_.exponential_error());
   double low = p / growth * (1 - 2 * special * special - 0x1p-44);
   double high = x.error < 800 ? std::min(p * growth, most) : most;
-  if (x.zero && x.error == 0) low = high = p;
+  if (special == 0 && x.error == 0) low = high = p;
   if (low < kFlushed) low = 0;
-  if (high < kFlushed * (1 - 0x1p-20)) high = 0;
+  if (high < kFlushed * (1 - 0x1p-20)) high = contract_.exponential_bits > 0 ? kFlushed : 0;
   const ProbabilityRounding& rounding = operands_.rounding();
   probabilities_.set(j, rounded, std::min(rounded, rounding(low)),
                      std::max(rounded, rounding(high)), *rounding.to, contract_.p_shift);
 }
 
-// The largest computed logit that a key other than j may have so far; looked for only when j may
-// hold the maximum at all.
+// The largest computed logit that another key than j may have among those that may hold the
+// maximum; looked for only when j may hold it at all.
 double RowTrace::largest_other(const Step& step, std::int64_t j) const {
-  if (detail_.logits[at(j)] + errors_[at(j)] < step.high) return kInfinity;
+  const bool holds = j >= step.holders.first && j < step.holders.end;
+  if (!holds || detail_.logits[at(j)] + errors_[at(j)] < step.high) return kInfinity;
   double high = -kInfinity;
-  const KeyRange met = operands_.met(row_, step.first, step.end);
-  for (std::int64_t other = met.first; other < met.end; ++other) {
+  for (std::int64_t other = step.holders.first; other < step.holders.end; ++other) {
     const double logit = detail_.logits[at(other)];
     if (other != j && logit != -kInfinity) high = std::max(high, logit + errors_[at(other)]);
   }

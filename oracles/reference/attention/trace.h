@@ -27,6 +27,12 @@ class RowTrace {
 
   const std::vector<ValueTile>& tiles() const { return tiles_; }
 
+  // Steps at which f32 may keep the maximum before or take the new one, unlike this row.
+  const std::vector<std::size_t>& undecided() const { return undecided_; }
+
+  // The logits are taken as not known, and with them all that depends on undecided steps.
+  void give_up() { hopeless_ = true; }
+
   // The errors of O and LSE before their last rounding. `largest`: of |v| in the column.
   double output_error(const ValueBound& value, double o, double largest) const;
   double lse_error() const;
@@ -34,7 +40,8 @@ class RowTrace {
  private:
   struct Step {  // of the online softmax: a tile, or the sink (no keys)
     std::int64_t first = 0, end = 0;
-    double maximum = 0;        // exact
+    KeyRange holders;          // of the maximum, if it is no sink
+    double maximum = 0;        // exact: what the step refers to
     double error = 0;          // |computed - exact maximum|
     double low = 0, high = 0;  // the least and the largest the computed maximum may be
     bool moves = false;        // it may be another than before
@@ -77,8 +84,8 @@ class RowTrace {
   bool takes_differences() const { return contract_.logit_base == LogitBase::natural_difference; }
 
   void find_steps();
-  void add_step(std::int64_t first, std::int64_t end, bool begins, double maximum, double low,
-                double high);
+  void add_step(Step step, bool begins, double low, double high);
+  bool may_decide_otherwise(const Step& before, const Step& step, double low, double high) const;
   void finish_step(Step& step) const;
   void find_last();
   void add_tile(std::size_t t);
@@ -123,7 +130,9 @@ class RowTrace {
   ProbabilityRow probabilities_;
   double worst_maximum_ = 0;  // error of any step's maximum
   double lift_ = 0;           // overshoot()
-  bool hopeless_ = false;     // the logits are not known to within many binades
+  double rise_ = 0;           // the same, and the rescale threshold: of p above 1
+  std::vector<std::size_t> undecided_;
+  bool hopeless_ = false;  // the logits are not known to within many binades
   bool any_flushed_ = false, power_of_two_ = false;
   SumError sum_error_;
   double last_skew_ = 0;  // of tiles that were rescaled, relative to the last step

@@ -49,9 +49,10 @@ RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key
   const Exponent framed = exponent(step, logit, error, error),
                  exact = exponent(step, logit, error, error + last.error);
   if (framed.error > 100) return {kInfinity, kInfinity};
-  const double rest = (framed.zero ? 0 : kEx2Error) + journey.roundings;
+  const double rest = contract_.exponential_error(framed.zero) + journey.roundings;
+  const double most_flushed = contract_.exponential_bits > 0 ? kFlushed : std::min(p, kFlushed);
   const double flushed =
-      p < 2 * kFlushed ? std::min(2 * p, 2 * kFlushed) * journey.weight / row_.sum * kSlack : 0;
+      p < 2 * kFlushed ? 2 * most_flushed * journey.weight / row_.sum * kSlack : 0;
   return {share * exp_growth(kLn2 * (framed.error + change) + rest) + flushed,
           share * exp_growth(kLn2 * (exact.error + change) + rest) + flushed};
 }
@@ -129,6 +130,7 @@ void RowTrace::find_sum_error() {
 
 // l where the contract leaves no choice: all terms and factors are exactly 1 or 0. Else 0.
 double RowTrace::known_sum() {
+  if (contract_.exponential_bits > 0) return 0;
   double all = 0, ones = 0;  // of the parts that are done, and of this one
   const auto add = [&](const Step& step, double logit, double error) {
     const Exponent x = exponent(step, logit, error, error);
@@ -190,12 +192,12 @@ double RowTrace::overshoot() const {
 
 // The error of O before its last rounding.
 double RowTrace::output_error(const ValueBound& value, double o, double largest) const {
-  // p, and with it l, is at least 2^-lift where the maximum is, and at most 2^lift anywhere. Both
+  // p, and with it l, is at least 2^-lift where the maximum is, and at most 2^rise anywhere. Both
   // have to be far from the ends of f32; else l may be 0 or Inf. So has P from those of its format:
   // in f16 it is Inf from 2^16 on.
   const Format& p = format(contract_.p);
   const double limit = p.has_infinity() ? std::min(100, p.emax() - contract_.p_shift) : 100;
-  if (!(lift_ < limit)) return kInfinity;
+  if (!(rise_ < limit)) return kInfinity;
   // Then, whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
   // error, and for every key half of the smallest subnormal number of P, relative to l.
   const double coarse = (p.mantissa_bits >= 7 ? 0 : std::ldexp(1.0, -p.precision())) +
@@ -203,7 +205,7 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
                             std::exp2(p.emin() - p.mantissa_bits - contract_.p_shift + lift_);
   const double mean = std::fabs(o) + largest * (1 + 0x1p-5 + coarse);
   if (hopeless_) {
-    const double reach = mean * static_cast<double>(head_.keys) * std::exp2(lift_);
+    const double reach = mean * static_cast<double>(head_.keys) * std::exp2(rise_);
     return reach < kSafe ? mean : kInfinity;
   }
   const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);
@@ -242,8 +244,8 @@ double RowTrace::base_2_error(double log_error) const {
 }
 
 // Of m + ln l, m in natural units, however far the logits are off. The largest computed one has
-// p = 2^-lift at least and is not rescaled, none has more than 2^lift, and no factor is above 1.
-// The exact l is at least 1, and at most the number of its terms.
+// p = 2^-lift at least and is not rescaled, none has more than 2^rise, and no factor is above 1.
+// The exact l is at least 1, and at most the number of its terms times 2^(rise - lift).
 double RowTrace::distant_log_error() const {
   const double largest = c_ * (std::fabs(row_.maximum) + last_.error) * (1 + c_error_);
   if (!(c_ >= 0 && largest < kSafe)) return kInfinity;
@@ -251,19 +253,21 @@ double RowTrace::distant_log_error() const {
       static_cast<double>(row_.keys.end - row_.keys.first + (head_.has_sink ? 1 : 0));
   const double factors = static_cast<double>(steps_.size() + 1);
   const double additions = terms + factors + static_cast<double>(contract_.row_sum_lanes);
-  double least = std::exp2(-lift_) * (1 - kEx2Error), most = std::exp2(lift_) * (1 + kEx2Error);
+  const double of_p = contract_.exponential_error();
+  double least = std::exp2(-lift_) * (1 - of_p), most = std::exp2(rise_) * (1 + of_p);
   if (contract_.row_sum == RowSum::rounded) {  // but for a sink
     least = std::min(least, operands_.rounding()(least));
     most = std::max(most, operands_.rounding()(most));
   }
   if (!(least > 0)) return kInfinity;
   most *= 1 + exp_growth(factors * (kEx2Error + kF32Unit) + additions * kF32Unit);
-  const double of_sum = std::log(terms) + std::max(std::log(most), -std::log(least));
+  const double of_sum =
+      std::log(terms) + std::max(std::log(most), (rise_ - lift_) * kLn2 - std::log(least));
   return (kLn2 * c_ * last_.error + of_sum) * kSlack;
 }
 
 double RowTrace::lse_error() const {
-  if (!(lift_ < 100)) return kInfinity;  // some tile's p, and with it l, may have been infinite
+  if (!(rise_ < 100)) return kInfinity;  // some tile's p, and with it l, may have been infinite
   const double theta = sum_error_.framed;
   const bool near = !hopeless_ && theta < 0.5;
   const double log_error = near ? theta / (1 - theta) : distant_log_error();

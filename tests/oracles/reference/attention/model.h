@@ -34,6 +34,7 @@ struct AttentionFaultSwitches {
   std::int64_t louder_tile = -1;   // its products times 1 + 2^-7
   bool normalization_off = false;  // by 1 + 2^-9
   bool no_rescale_o = false, no_rescale_l = false;
+  bool takes_kept_maximum = false;  // the new one, where the threshold has nothing rescaled
   bool probabilities_unrounded = false;
   bool unscaled_parts = false;
   bool scaled_with_o = false;  // a block of V's scale multiplies what O had before, too
@@ -112,13 +113,15 @@ class AttentionModel {
         here = std::max(here, z[static_cast<std::size_t>(j - begin)]);
       }
       if (here == -infinity || (contract_.base_2() && here * c == -infinity)) continue;
+      const float largest = here;
+      here = reference(m, here, c);
       const float a = m == -infinity ? 0.0f : factor(m, here, c);
-      m = here;
+      m = faults_.takes_kept_maximum ? largest : here;
       std::vector<float> tile_sums(lanes, 0), p(z.size(), 0);
       for (std::size_t j = 0; j < z.size(); ++j) {
         const std::int64_t key = begin + static_cast<std::int64_t>(j);
         if (key < visible.first || key >= visible.end) continue;
-        p[j] = ex2(argument(z[j], m, c));
+        p[j] = exponential(argument(z[j], m, c));
         if (key == faults_.dropped_key) p[j] = 0;
         const float summed = contract_.row_sum == RowSum::rounded ? rounded(p[j]) : p[j];
         tile_sums[(j / 2) % lanes] += summed;
@@ -150,13 +153,13 @@ class AttentionModel {
         sums[0] += part.l * a;
         for (std::size_t x = 0; x < dv; ++x) o[x] += part.o[x] * a;
       }
-      if (sink != -infinity) sums[0] += ex2(argument(sink, m, c));
+      if (sink != -infinity) sums[0] += exponential(argument(sink, m, c));
     } else if (head_.has_sink && head_.sink != -infinity) {
-      const float here = std::max(m, head_.sink);
+      const float here = reference(m, std::max(m, head_.sink), c);
       const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;
       for (float& sum : sums) sum *= a;
-      sums[0] += ex2(argument(head_.sink, m, c));
+      sums[0] += exponential(argument(head_.sink, m, c));
       for (float& x : o) x *= a;
     }
     ModelRow out;
@@ -262,8 +265,17 @@ class AttentionModel {
     return flushed(fused ? std::fma(z, c, -base) : flushed(z * c) - base);
   }
 
-  float factor(float m, float next, float c) {
-    return ex2(contract_.base_2() ? m * c - next * c : (m - next) * c);
+  float fall(float m, float next, float c) const {
+    return contract_.base_2() ? m * c - next * c : (m - next) * c;
+  }
+
+  float factor(float m, float next, float c) { return ex2(fall(m, next, c)); }
+
+  // What exponentials refer to where m was that, and the largest logit now is `largest`.
+  float reference(float m, float largest, float c) const {
+    const auto threshold = static_cast<float>(contract_.rescale_threshold);
+    if (threshold == 0 || std::isinf(m)) return largest;
+    return fall(m, largest, c) >= -threshold ? m : largest;
   }
 
   float quotient(float x, float l) {
@@ -277,6 +289,13 @@ class AttentionModel {
     const double exact = std::exp2(double{x});
     const float result = static_cast<float>(exact * (1 + room(kEx2Error - 0x1p-24)));
     return result < 0x1p-126f ? 0.0f : result;
+  }
+
+  // Of a probability: ex2, or a polynomial's that stays above 2^-127.
+  float exponential(float x) {
+    if (contract_.exponential_bits == 0 || std::isinf(x)) return ex2(x);
+    const double limit = std::ldexp(1.0, -contract_.exponential_bits) - 0x1p-24;
+    return static_cast<float>(std::exp2(std::max(-127.0, double{x})) * (1 + room(limit)));
   }
 
   float lg2(float x) {

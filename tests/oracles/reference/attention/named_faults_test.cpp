@@ -152,6 +152,31 @@ TEST(AttentionNamesFaults, AMaximumThatIsNotSubtracted) {
   EXPECT_EQ(told({.subtracts = false}, setup), "the maximum is not subtracted");
 }
 
+TEST(AttentionNamesFaults, RescaleThresholds) {
+  AttentionSetup setup;
+  setup.keys = 200;
+  Attention attention(setup);
+  AttentionContract rescales = testing::attention_contract_of();
+  rescales.tile = 16;
+  AttentionContract keeps = rescales;
+  keeps.rescale_threshold = 8;
+  const auto named = [&](const AttentionContract& kernel, const AttentionContract& promised,
+                         const testing::AttentionFaultSwitches& faults = {}) {
+    attention.run(kernel, 80, testing::Errors::random, 1, faults);
+    const AttentionOracle oracle(attention.problem, promised, 80);
+    const OutputVerdict verdict = oracle.judge(0, attention.o, {});
+    if (verdict.failed == 0) return std::string("passed");
+    const Explanation said = oracle.explain(0, verdict.worst.index, attention.o);
+    return said.faults.empty() ? std::string("nothing") : said.faults[0];
+  };
+  EXPECT_EQ(named(keeps, keeps), "passed");
+  EXPECT_EQ(named(keeps, rescales),
+            "the maximum is kept until it rises by more than 2^8 in p: rescale_threshold = 8");
+  EXPECT_EQ(named(rescales, keeps), "every new maximum is taken, whatever the threshold");
+  EXPECT_EQ(named(keeps, keeps, {.takes_kept_maximum = true}),
+            "a maximum that rises by less than the threshold is taken, and nothing is rescaled");
+}
+
 TEST(AttentionNamesFaults, OtherRoundingsOfP) {
   AttentionSetup setup{.keys = 60};
   EXPECT_EQ(told({.rounding = Rounding::toward_zero}, setup),

@@ -171,6 +171,121 @@ TEST(AttentionOracle, NeverFailsWhenTilesComeLastFirst) {
   EXPECT_GT(found.outputs, 3000);
 }
 
+// FlashAttention 4 keeps a maximum until a new one is above it by more than 2^8 in p.
+TEST(AttentionOracle, NeverFailsUnderARescaleThreshold) {
+  Found found;
+  int turn = 0;
+  for (const Scores scores : testing::kAllScores) {
+    for (const Values values : testing::kAllValues) {
+      for (int again = 0; again < 4; ++again) {
+        ++turn;
+        AttentionSetup setup;
+        setup.scores = scores;
+        setup.values = values;
+        setup.seed = static_cast<std::uint64_t>(1400 + turn);
+        setup.queries = 3;
+        setup.keys = 1 + turn * 11 % 150;
+        setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
+        setup.bias = turn % 5 == 1;
+        setup.sink = turn % 3 == 2;
+        setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
+        if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
+        AttentionContract contract = testing::attention_contract_of();
+        contract.rescale_threshold = turn % 7 == 0 ? 1 : turn % 7 == 1 ? 64 : 8;
+        contract.tile = turn % 2 == 0 ? 16 : 40;
+        contract.exponential_bits = turn % 4 == 3 ? 13 : turn % 8 == 2 ? 22 : 0;
+        contract.logit_base = static_cast<LogitBase>(turn % 5);
+        contract.row_sum = turn % 4 == 1 ? RowSum::rounded : RowSum::unrounded;
+        contract.row_sum_start = turn % 3 == 0 ? RowSumStart::sum : RowSumStart::zero;
+        contract.order = turn % 5 == 2 ? TileOrder::descending : TileOrder::ascending;
+        contract.parts = turn % 5 == 4 ? 3 : 1;
+        if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
+        if (contract.p == FormatId::f16) contract.rescale_threshold = 8;
+        if (turn % 8 == 6 && !setup.bias) contract.p = setup.format = FormatId::e4m3;
+        const int sm = contract.p == FormatId::e4m3 ? 90 : 80;
+        if (sm == 90 && scores != Scores::normal) continue;
+        Attention attention(setup);
+        attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
+        judge(attention, contract, sm, found,
+              "turn " + std::to_string(turn) + " " + words(setup, sm));
+      }
+    }
+  }
+  EXPECT_GT(found.outputs, 6000);
+}
+
+// Each tile raises the maximum by the threshold, to within a few ulp of f32: whether it is kept is
+// a matter of rounding, and a kernel may decide either way, each time.
+Attention& rising_by_the_threshold(Attention& attention, const AttentionSetup& setup,
+                                   std::int64_t tile, int ulps) {
+  Random random(setup.seed);
+  for (std::int64_t n = 0; n < attention.q.layout.count(); ++n)
+    attention.q.set_bits(n, encode(format(FormatId::bf16), n % setup.d == 0 ? 1.0 : 0.0));
+  for (std::int64_t j = 0; j < setup.keys; ++j) {
+    const bool leads = j % tile == tile / 2;
+    const double key = 16 * static_cast<double>(j / tile) - (leads ? 0 : 4 * random.unit());
+    attention.k.set_bits(j * setup.d, encode(format(FormatId::bf16), key));
+  }
+  float scale = static_cast<float>(8 / (16 * std::numbers::log2e));
+  for (int n = 0; n < std::abs(ulps); ++n) scale = std::nextafter(scale, ulps > 0 ? 1.0f : 0.0f);
+  attention.problem.scale = scale;
+  return attention;
+}
+
+TEST(AttentionOracle, KnowsThatARiseByTheThresholdIsDecidedByRounding) {
+  Found found;
+  int turn = 0, otherwise = 0;
+  for (const LogitBase base :
+       {LogitBase::natural, LogitBase::two, LogitBase::two_fused, LogitBase::natural_difference}) {
+    for (int ulps = -4; ulps <= 4; ++ulps) {
+      AttentionSetup setup;
+      setup.seed = static_cast<std::uint64_t>(++turn);
+      setup.queries = 1;
+      setup.keys = 16 * 4;
+      setup.sink = turn % 4 == 3;
+      AttentionContract contract = testing::attention_contract_of();
+      contract.tile = 16;
+      contract.logit_base = base;
+      contract.rescale_threshold = 8;
+      Attention attention(setup);
+      rising_by_the_threshold(attention, setup, contract.tile, ulps);
+      attention.run(contract, 80, Errors::random, setup.seed);
+      const std::string what = "turn " + std::to_string(turn) + " " + words(setup, 80);
+      judge(attention, contract, 80, found, what);
+      // A kernel whose threshold is one ulp less or more decides otherwise somewhere.
+      for (const double near : {8 - 0x1p-20, 8 + 0x1p-20}) {
+        AttentionContract other = contract;
+        other.rescale_threshold = near;
+        const Tensor before = attention.o;
+        attention.run(other, 80, Errors::random, setup.seed);
+        otherwise += std::ranges::equal(before.storage, attention.o.storage) ? 0 : 1;
+        judge(attention, contract, 80, found, what + " near");
+      }
+    }
+  }
+  EXPECT_GT(otherwise, 5) << "of 72";
+}
+
+// A kernel that always rescales, and one that takes the new maximum without, are told apart.
+TEST(AttentionOracle, TellsWhetherTheThresholdIsKept) {
+  AttentionSetup setup;
+  setup.scores = Scores::rising;
+  setup.keys = 130;
+  AttentionContract keeps = testing::attention_contract_of();
+  keeps.rescale_threshold = 8;
+  const AttentionContract rescales = testing::attention_contract_of();
+  Attention attention(setup);
+  const auto failed = [&](const AttentionContract& kernel, const AttentionContract& promised) {
+    attention.run(kernel, 80, Errors::random, 1);
+    const AttentionOracle judge(attention.problem, promised, 80);
+    return judge.judge(0, attention.o, {}).failed;
+  };
+  EXPECT_EQ(failed(keeps, keeps), 0);
+  EXPECT_EQ(failed(rescales, rescales), 0);
+  EXPECT_GT(failed(keeps, rescales), 0);
+  EXPECT_GT(failed(rescales, keeps), 0);
+}
+
 // Each of these terms matters: outputs of a kernel that has it are outside of a contract that has
 // not.
 TEST(AttentionOracle, TellsOrderTanhAndLostSubnormalsApart) {
