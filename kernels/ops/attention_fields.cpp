@@ -38,7 +38,8 @@ constexpr std::array<std::string_view, 2> kOrders = {"ascending", "descending"};
 constexpr std::array<std::string_view, 2> kLog2Es = {"f32", "f64"};
 constexpr std::array<std::string_view, 2> kTanhs = {"ex2", "approx"};
 constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
-constexpr std::array<std::string_view, 2> kNanLses = {"nan", "+inf"};
+constexpr std::array<std::string_view, 2> kNanRows = {"nan", "open"};
+constexpr std::array<std::string_view, 3> kNanLses = {"nan", "+inf", "-inf"};
 constexpr std::array<std::string_view, 4> kNormalizations = {"reciprocal", "quotient", "div.full",
                                                              "rcp.approx"};
 constexpr std::array<std::string_view, 2> kMasked = {"-inf", "+inf"};
@@ -98,6 +99,7 @@ constexpr std::array kTerms = {
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l"},
     Field{"subnormals",    kWord, 0, 0, 0, kSubnormals,              "of f32, outside of tensor cores: flushed is nvcc's --use_fast_math"},
     Field{"masked_lse",    kWord, 0, 0, 0, kMasked,                  "LSE of a row that sees no key, where it is an output"},
+    Field{"nan_rows",      kWord, 0, 0, 0, kNanRows,                 "a row with a logit that is NaN or +Inf: its O is NaN; or open, where anything may come out, as of code whose max() drops a NaN"},
     Field{"nan_lse",       kWord, 0, 0, 0, kNanLses,                 "LSE of a row with a logit that is NaN or +Inf"},
 };
 
@@ -363,7 +365,8 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.log2_e = choice_of<Log2E>(terms, "log2_e", kLog2Es);
   contract.tanh = choice_of<Tanh>(terms, "tanh", kTanhs);
   contract.subnormals_flushed = terms.word("subnormals") == "flushed";
-  contract.nan_lse_is_infinite = terms.word("nan_lse") == "+inf";
+  contract.nan_rows_open = terms.word("nan_rows") == "open";
+  contract.nan_lse = choice_of<NanLse>(terms, "nan_lse", kNanLses);
   contract.masked_lse_is_negative = terms.word("masked_lse") == "-inf";
   contract.parts = problem.integer("splits");
   return contract;

@@ -96,7 +96,8 @@ OPERATIONS: dict[str, Operation] = {
             'normalize': Term(('reciprocal', 'quotient', 'div.full', 'rcp.approx'), 'reciprocal', 'O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l'),
             'subnormals': Term(('kept', 'flushed'), 'kept', "of f32, outside of tensor cores: flushed is nvcc's --use_fast_math"),
             'masked_lse': Term(('-inf', '+inf'), '-inf', 'LSE of a row that sees no key, where it is an output'),
-            'nan_lse': Term(('nan', '+inf'), 'nan', 'LSE of a row with a logit that is NaN or +Inf'),
+            'nan_rows': Term(('nan', 'open'), 'nan', 'a row with a logit that is NaN or +Inf: its O is NaN; or open, where anything may come out, as of code whose max() drops a NaN'),
+            'nan_lse': Term(('nan', '+inf', '-inf'), 'nan', 'LSE of a row with a logit that is NaN or +Inf'),
         },
         tensors={
             'q': TensorRow('input', '', ('bf16', 'f16', 'f32', 'e4m3', 'e5m2', 's8'), '[batch, heads, queries, d]; [1, heads, all queries, d] where lengths vary'),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Kernels that others wrote, unchanged: every manifest of tests/third_party keeps its contract on all planned cases.
-# Their projects are fetched at pinned versions; without a network what cannot be had is skipped. Usage: third_party.sh PROGRAM SOURCE
+# Their projects are fetched at pinned versions; without a network what cannot be had is skipped. What flash_attn_4/forward.py wrote to
+# build/third_party/flash_attn_4 is verified as well. Usage: third_party.sh PROGRAM SOURCE
 set -u
 program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
@@ -9,7 +10,8 @@ projects=$source/build/third_party
 python3 "$source/tests/third_party/packages.py" "$projects"
 
 skipped=0
-for manifest in "$source"/tests/third_party/*/*.toml; do
+for manifest in "$source"/tests/third_party/*/*.toml "$projects"/flash_attn_4/*.toml; do
+  [ -e "$manifest" ] || continue
   missing=
   for project in $(grep -o 'build/third_party/[a-z_0-9]*' "$manifest" | sort -u); do
     [ -d "$source/$project" ] || missing="$missing ${project##*/}"

@@ -646,7 +646,8 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
       op.disabled[word] = lanes<u32>(warp, inst.list[word])[lane];
   }
   op.a_in_tensor_memory = (inst.flags & kTensorA) != 0;
-  op.a = op.a_in_tensor_memory ? lanes<u32>(warp, inst.b)[lane] : lanes<u64>(warp, inst.b)[lane];
+  op.a = op.a_in_tensor_memory ? lanes<u32>(warp, inst.b)[lane] + u32{inst.e}
+                               : lanes<u64>(warp, inst.b)[lane];
   op.b = lanes<u64>(warp, inst.c)[lane];
   if (!check_descriptor(warp, inst, lane, op.b)) return;
   if (!op.a_in_tensor_memory) {
@@ -796,15 +797,17 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
   const std::size_t least = scaled ? 7 : 5, most = scaled ? 7 : 6;
   if (!decoder.require_operands(instruction, least, most)) return;
   const std::vector<Operand>& operands = instruction.operands;
-  if (decoder.register_bits(operands.back()) != 1)
+  // enable-input-d is a predicate or a constant, and so is the last operand, but for scale-input-d.
+  const bool disables = operands.size() == 6 && operands[4].kind == OperandKind::vector;
+  if (!scaled && operands.size() == 6 && !disables)
     return decoder.refuse("scale-input-d is not emulated");
   decoder.address(operands[0], Space::generic, out);
   out.flags |= static_cast<u32>(kind);
   if (operands[1].kind == OperandKind::address) {
     const AddressOperand a = decoder.address(operands[1], Space::generic);
-    if (a.wide || a.offset != 0)
-      return decoder.refuse("the address of A has to be a register of 32 bits");
+    if (a.wide) return decoder.refuse("the address of A has to have 32 bits");
     out.b = a.base;
+    out.e = static_cast<Slot>(a.offset);
     out.flags |= kTensorA;
   } else {
     out.b = decoder.source(operands[1], 64);
@@ -821,7 +824,7 @@ void decode_product(Decoder& decoder, const Instruction& instruction, Modifiers&
       addresses.push_back(scales.base);
     }
     out.list = decoder.keep(addresses);
-  } else if (operands.size() == most) {
+  } else if (disables) {
     const std::span<const Operand> words = decoder.elements(operands[4]);
     const std::size_t wanted = (out.flags & kPair) != 0 ? 8 : 4;
     if (words.size() != wanted)

@@ -45,7 +45,8 @@
 //   both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln 2))
 // LogitBase::natural_difference is natural but for p_j = ex2(fl(fl(z_j - m') * c)).
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
-// that is NaN or +Inf has O = NaN and LSE = nan_lse.
+// that is NaN or +Inf has O = NaN and LSE = nan_lse, or with nan_rows_open anything: max() of a NaN
+// and a number is the number, and code that clamps an exponent by it loses the NaN.
 //
 // With a rescale_threshold T > 0 the maximum of the tiles before is kept as long as the new one is
 // not above it by more than 2^T in p: m' = m where fl(fl(m' - m) * c), or fl(r' - r) in base 2, is
@@ -94,6 +95,8 @@ enum class Tanh : std::uint8_t { ex2, approx };
 // open, as it is for ptxas in PTX without .rn (nvcc without -fmad=false).
 enum class LogitBase : std::uint8_t { natural, two, two_fused, natural_either, natural_difference };
 
+enum class NanLse : std::uint8_t { nan, plus_infinity, minus_infinity };
+
 struct AttentionContract {
   Unit unit = Unit::tensor_core;  // of both products
   Instruction instruction = Instruction::mma_sync;
@@ -111,7 +114,8 @@ struct AttentionContract {
   LogitBase logit_base = LogitBase::natural;
   Normalization normalization = Normalization::reciprocal;
   bool masked_lse_is_negative = true;  // -inf, else +inf
-  bool nan_lse_is_infinite = false;    // +inf, else NaN
+  NanLse nan_lse = NanLse::nan;        // of a row with a logit that is NaN or +Inf
+  bool nan_rows_open = false;          // anything may come out of such a row
   double rescale_threshold = 0;        // in base 2; 0: every new maximum counts
   int exponential_bits = 0;            // p_j is within 2^-bits of itself; 0: ex2.approx makes it
   std::int64_t parts = 1;              // of the keys

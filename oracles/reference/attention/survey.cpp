@@ -92,6 +92,8 @@ class RowPass {
     const auto count = static_cast<std::size_t>(row_.keys.end - row_.keys.first);
     if (detail_ != nullptr) detail_->scores.assign(scores, scores + count);
     find_logits(scores);
+    if (row_.kind == AttentionRowKind::nan && operands_.contract().nan_rows_open)
+      row_.kind = AttentionRowKind::may_overflow;
     if (row_.kind == AttentionRowKind::regular) find_tiles(scores);
     if (row_.kind == AttentionRowKind::regular && far_leads_ && !operands_.far_tiles_vanish())
       row_.kind = AttentionRowKind::may_overflow;
@@ -355,8 +357,9 @@ class RowPass {
     row_.tiles.clear();
     if (row_.kind == AttentionRowKind::may_overflow) find_chosen();
     row_.lse = kNan;
-    if (row_.kind == AttentionRowKind::nan && operands_.contract().nan_lse_is_infinite)
-      row_.lse = kInfinity;
+    const NanLse nan_lse = operands_.contract().nan_lse;
+    if (row_.kind == AttentionRowKind::nan && nan_lse != NanLse::nan)
+      row_.lse = nan_lse == NanLse::plus_infinity ? kInfinity : -kInfinity;
     if (row_.kind != AttentionRowKind::masked) return;
     row_.lse = operands_.contract().masked_lse_is_negative ? -kInfinity : kInfinity;
   }

@@ -36,6 +36,7 @@ struct Case {
   bool a_along_k = true, b_along_k = true, a_in_tensor_memory = false;
   std::string_view start = "0";   // what D holds, where the first product adds to it
   std::array<u32, 4> disabled{};  // lanes of D that keep it
+  bool constants = false;         // enable-input-d is 0 or 1, and A's address has an offset
 };
 
 // Where an element lies in a tile whose rows lie along k, or along m or n, and the tile's
@@ -86,9 +87,14 @@ KernelRun run(std::string body, u64 a, u64 b, u32 descriptor, std::string_view k
           "ld.shared.u32 %r7, [%r6]; shr.u32 %r9, %r0, 5; shl.b32 %r9, %r9, 21; add.u32 %r8, %r7, "
           "%r9;");
   const bool scaled = kind.find("block_scale") != kind.npos;
-  replace("MMA",
-          fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, {}%p3;", kind,
-                      a == 0 ? "[%r15]" : "%d5", scaled ? "[%r15], [%r16], " : disabled));
+  const auto product = [&](std::string_view in_tensor_memory, std::string_view adds) {
+    return fmt::format("@%p2 tcgen05.mma.cta_group::1.kind::{} [%r7], {}, %d6, %r10, {}{};", kind,
+                       a == 0 ? in_tensor_memory : "%d5", scaled ? "[%r15], [%r16], " : disabled,
+                       adds);
+  };
+  replace("FIRST_MMA", product("[%r7+16]", "0"));
+  replace("SECOND_MMA", product("[%r7+16]", "1"));
+  replace("MMA", product("[%r15]", "%p3"));
   replace("COMMIT",
           "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5];");
   replace("WAIT", "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r5], 0; @!%p4 bra W;");
@@ -208,9 +214,9 @@ void check(const Case& one, u64 seed) {
   }
   // Two products: the second adds to the first. Of 64 rows half the lanes stay as they were.
   const KernelRun done =
-      run("ALLOC " + start +
-              " FILL ROWS STORED bar.sync 0; MMA setp.eq.u32 %p3, %r2, %r2; MMA COMMIT WAIT LOAD "
-              "READY OUT FREE",
+      run("ALLOC " + start + " FILL ROWS STORED bar.sync 0; " +
+              (one.constants ? "FIRST_MMA SECOND_MMA" : "MMA setp.eq.u32 %p3, %r2, %r2; MMA") +
+              " COMMIT WAIT LOAD READY OUT FREE",
           one.a_in_tensor_memory ? 0 : left.descriptor(kShared), right.descriptor(kB), descriptor,
           one.kind, image, disables ? "{off0, off1, off2, off3}, " : "");
   ASSERT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);
@@ -326,6 +332,12 @@ TEST(TensorCore, ReadsTilesAlongMAndN) {
            .b_along_k = false},
           seed++);
   }
+}
+
+TEST(TensorCore, TakesConstantsForEnableInputDAndOffsetsOfAddresses) {
+  check({.constants = true}, 350);
+  check({.a_in_tensor_memory = true, .constants = true}, 351);
+  check({.disabled = {1, 0, 0, 0}, .constants = true}, 352);
 }
 
 TEST(TensorCore, TakesAFromTensorMemory) {

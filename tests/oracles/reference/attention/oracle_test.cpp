@@ -629,6 +629,28 @@ TEST(AttentionOracle, DecidesSpecialValuesByClass) {
   // NaN in a query's row makes that row NaN, and it alone.
   EXPECT_EQ(with(&Attention::q, 1 * 16 + 3, nan, 1, 0x7fc00000u).failed, 0);
   EXPECT_EQ(with(&Attention::q, 1 * 16 + 3, nan, 1, 0).failed, 8);
+  // Or its LSE is infinite, or the row is not judged: a max() of NaN and a number is the number.
+  Attention lost(setup);
+  lost.q.set_bits(1 * 16 + 3, nan);
+  lost.run(testing::attention_contract_of(), 90);
+  for (std::int64_t x = 0; x < 8; ++x) lost.o.set_bits(1 * 8 + x, 0x7fc00000u);
+  lost.lse.set_bits(1, 0x7fc00000u);
+  const auto failed = [&](const AttentionContract& contract, int output) {
+    const Tensor& got = output == 0 ? lost.o : lost.lse;
+    return AttentionOracle(lost.problem, contract, 90).judge(output, got, {}).failed;
+  };
+  AttentionContract infinite = testing::attention_contract_of(), open = infinite;
+  infinite.nan_lse = NanLse::minus_infinity;
+  open.nan_rows_open = true;
+  EXPECT_EQ(failed(infinite, 1), 1);
+  lost.lse.set_bits(1, 0xff800000u);
+  EXPECT_EQ(failed(infinite, 1), 0);
+  lost.o.set_bits(1 * 8 + 3, 0);
+  EXPECT_EQ(failed(infinite, 0), 1);
+  EXPECT_EQ(failed(open, 0), 0);
+  EXPECT_EQ(failed(open, 1), 0);
+  lost.o.set_bits(2 * 8 + 3, 0);
+  EXPECT_EQ(failed(open, 0), 1);
   // The last key is hidden from query 2.
   EXPECT_EQ(with(&Attention::k, 5 * 16, nan, 3, 0x7fc00000u).failed, 0);
   EXPECT_EQ(with(&Attention::k, 5 * 16, nan, 2, 0x7fc00000u).failed, 8);

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""FlashAttention 4's forward kernels for sm_100a, as CuTe DSL compiles them, with a manifest for each: forward.py FOLDER.
+
+It needs flash-attn-4 4.0.0b36 and nvidia-cutlass-dsl 4.8.1 with what they import (torch, quack-kernels 0.6.5); no GPU.
+"""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/third_party/flash_attn_4").resolve()
+SCRATCH = tempfile.TemporaryDirectory()
+os.chdir(SCRATCH.name)  # CuTe DSL leaves its files where it is imported
+os.environ |= {"CUTE_DSL_ARCH": "sm_100a", "FLASH_ATTENTION_ARCH": "sm_100", "CUTE_DSL_KEEP_PTX": "1"}
+
+import cutlass
+import cutlass.cute as cute
+from flash_attn.cute.flash_fwd_sm100 import FlashAttentionForwardSm100
+from quack.compile_utils import make_fake_tensor
+
+# Name: width, mask, query heads per head of K and V.
+VARIANTS = {
+    "forward_64": (64, "", 1),
+    "forward_128": (128, "", 1),
+    "forward_64_causal": (64, "causal", 1),
+    "forward_128_causal": (128, "causal", 1),
+    "forward_128_window": (128, "window", 1),
+    "forward_64_shared": (64, "", 4),
+}
+BLOCK = 256  # queries of one head
+WINDOW = """[[domain]]
+require = 'window_left >= 0 && window_right >= 0'
+reason  = "compiled for a window that is closed on both sides"
+
+"""
+
+
+def divisor(name: str, of: str, bits: int) -> str:
+    """A FastDivmodDivisorV2: divisor, multiplier, shifts. `bits`: the divisor is at most 2^bits."""
+    power = " * ".join(f"(1 + ({of} > {2 ** i}))" for i in range(bits))
+    log = " + ".join(f"({of} > {2 ** i})" for i in range(bits))
+    return f"""
+[struct.{name}]
+size   = 12
+fields = ["u32 {of}", "u32 4294967296 * ({power} - {of}) / {of} + 1", "u8 min({log}, 1)", "u8 max({log} - 1, 0)"]
+"""
+
+
+def scheduler(mask: str) -> tuple[list[str], str, str]:
+    """Parameters of the tile scheduler, their structs, and the grid."""
+    blocks, heads = f"ceil_div(queries, {BLOCK})", "heads * batch"
+    one = divisor("by_one", "1", 1)
+    if not mask:
+        return ([f"s32 {blocks}", "s32 heads", "s32 batch", "s32 1", "struct by_one", "s32 1", "s32 1"], one,
+                f"'{blocks}', 'heads', 'batch'")
+    # The longest blocks first, heads in sections that fit L2: any power of two of heads.
+    section = 4
+    parameters = [f"s32 {blocks} * {heads}", "s32 1", f"s32 {blocks}", "s32 heads", "s32 batch", f"s32 {section}",
+                  "struct by_heads", "s32 heads", "struct by_section", f"s32 {section}",
+                  "struct by_blocks", f"s32 {section} * {blocks}", "struct by_rest", f"s32 max({heads} % {section}, 1)",
+                  f"s32 {heads} / {section}", "struct by_one", "s32 1", "s32 1"]
+    structs = (divisor("by_heads", "heads", 6) + divisor("by_section", f"{section}", 2) +
+               divisor("by_blocks", f"({section} * {blocks})", 16) + divisor("by_rest", f"max({heads} % {section}, 1)", 2) + one)
+    return parameters, structs, f"'{blocks} * {heads}', '1', '1'"
+
+
+def manifest(name: str, width: int, mask: str, group: int) -> str:
+    last, structs, grid = scheduler(mask)
+    windows = ["s32 window_left", "s32 window_right"] if mask == "window" else []
+    parameters = ["struct q", "struct k", "struct k", "struct q", "struct lse", "tensor_map q", "tensor_map k", "tensor_map v",
+                  "tensor_map o", "f32 scale * 1.4426950408889634", *windows,
+                  "struct mma", "struct mma", *last]
+    maps = "".join(f"""
+[tensor_map.{tensor}]
+dims    = ["{columns}", "{rows}", "{heads}", "batch"]
+strides = ["{tensor}_row", "{tensor}_head", "{tensor}_batch"]
+box     = [64, 128, 1, 1]
+swizzle = "128B"
+""" for tensor, columns, rows, heads in (("q", "d", "queries", "heads"), ("k", "d", "keys", "heads / group"),
+                                         ("v", "width_v", "keys", "heads / group"), ("o", "width_v", "queries", "heads")))
+    causal = "bottom_right" if mask == "causal" else "none"
+    free = ["batch", "heads", "scale", "pad"] + (["kv_heads"] if group > 1 else []) + (
+        ["window_left", "window_right"] if mask == "window" else [])
+    return f"""# Written by tests/third_party/flash_attn_4/forward.py.
+computes   = "attention"
+summary    = "FlashAttention 4 forward on sm_100, {width} columns"
+ptx        = "{name}.ptx"
+targets    = ["100a"]
+entry      = "forward"
+parameters = {parameters}
+
+[struct.q]
+fields = ["s32 queries", "s32 heads", "s32 batch"]
+
+[struct.k]
+fields = ["s32 keys", "s32 heads / group", "s32 batch"]
+
+[struct.lse]
+fields = ["ptr lse", "s32 queries", "s32 heads", "s32 batch", "s64 queries", "s64 heads * queries"]
+
+[struct.mma]
+size   = 32
+fields = ["u8 0"]
+{structs}{maps}
+[problem]
+causal = ["{causal}"]
+layout = ["bsh", "bhs"]
+out    = ["bf16"]
+free   = {free}
+
+[launch]
+grid   = [{grid}]
+block  = [512]
+shared = 232448
+
+[formats]
+q = "bf16"
+k = "bf16"
+v = "bf16"
+o = "bf16"
+
+[tile]
+queries = {BLOCK}
+keys    = 128
+
+[[domain]]
+require = 'd == {width} && width_v == {width} && group == {group}'
+reason  = "compiled for this width and this number of query heads per head of K and V"
+
+[[domain]]
+require = 'queries > 0 && keys > 0 && pad % 8 == 0'
+reason  = "tensor maps have no empty dimension, and rows begin at multiples of 16 bytes"
+
+{WINDOW if mask == "window" else ""}[[domain]]
+require = 'scale > 0'
+reason  = "the running maximum needs a positive scale"
+
+# Exponentials of one column in four are a polynomial of degree 3, whose max() drops a NaN.
+[contract]
+unit              = "tcgen05"
+tile              = 128
+order             = "descending"
+logits            = "base 2 fused"
+log2_e            = "f64"
+p                 = "bf16"
+row_sum           = "unrounded"
+row_sum_lanes     = 4
+row_sum_start     = "sum"
+rescale_threshold = 8
+exponential_bits  = 13
+normalize         = "rcp.approx"
+masked_lse        = "-inf"
+nan_rows          = "open"
+"""
+
+
+def write(name: str, width: int, mask: str, group: int) -> None:
+    batch, queries, keys, heads, kv_heads = (cute.sym_int() for _ in range(5))
+    bf16 = cutlass.BFloat16
+    q, o = (make_fake_tensor(bf16, (batch, queries, heads, width), divisibility=8) for _ in range(2))
+    k, v = (make_fake_tensor(bf16, (batch, keys, kv_heads, width), divisibility=8) for _ in range(2))
+    lse = make_fake_tensor(cutlass.Float32, (batch, heads, queries), divisibility=1)
+    kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, is_causal=mask == "causal",
+                                        is_local=mask == "window", is_static_persistent=False)
+    given = {"stream": cute.runtime.make_fake_stream()}
+    if mask == "window":
+        given |= {"window_size_left": cutlass.Int32(1), "window_size_right": cutlass.Int32(1)}
+    ptx = cute.compile(kernel, q, k, v, o, lse, cutlass.Float32(1), **given).__ptx__
+    entry = re.search(r"\.entry (\w+)", ptx)[1]  # the names of CuTe DSL say the types of all layouts
+    (FOLDER / f"{name}.ptx").write_text(ptx.replace(entry, "forward"))
+    (FOLDER / f"{name}.toml").write_text(manifest(name, width, mask, group))
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, (width, mask, group) in VARIANTS.items():
+        write(name, width, mask, group)
+        print(name, flush=True)
