@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 4> kProbabilities = {"bf16", "f16", "e4m3
 constexpr std::array<std::string_view, 2> kRowSums = {"unrounded", "rounded"};
 constexpr std::array<std::string_view, 5> kLogitBases = {"natural", "base 2", "base 2 fused",
                                                          "natural either", "natural difference"};
+constexpr std::array<std::string_view, 2> kLseSums = {"as logits", "base 2"};
 constexpr std::array<std::string_view, 2> kSumStarts = {"zero", "sum"};
 constexpr std::array<std::string_view, 2> kOrders = {"ascending", "descending"};
 constexpr std::array<std::string_view, 2> kLog2Es = {"f32", "f64"};
@@ -88,6 +89,7 @@ constexpr std::array kTerms = {
     Field{"p",             kWord, kNoDefault, 0, 0, kProbabilities,  "format of the probabilities that meet V; f32: they are not rounded, as in kernels on CUDA cores"},
     Field{"p_shift",       kInteger, 0, 0, 16, {},                   "probabilities are multiplied by 2 to this power before they are rounded"},
     Field{"logits",        kWord, 0, 0, 0, kLogitBases,              "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA; natural either: the exponent is that FMA, or a product and a difference, where ptxas may choose; natural difference: it is log2 e (times the scale) times the logit's difference from the maximum, which is 0 at the maximum however large the logits are"},
+    Field{"lse_sum",       kWord, 0, 0, 0, kLseSums,                 "how LSE is added up: as the unit of logits says, or as the maximum times log2 e plus the sum's logarithm in base 2, times ln 2"},
     Field{"row_sum",       kWord, 0, 0, 0, kRowSums,                 "whether the row's sum adds probabilities before or after their rounding"},
     Field{"row_sum_lanes", kInteger, 4, 1, 1024, {},                 "partial sums per row, joined at the end"},
     Field{"row_sum_start", kWord, 0, 0, 0, kSumStarts,               "what such a sum over a tile begins with: 0, and the row's sum is added at its end; or the row's sum"},
@@ -357,6 +359,7 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.row_sum = choice_of<RowSum>(terms, "row_sum", kRowSums);
   contract.row_sum_lanes = terms.integer("row_sum_lanes");
   contract.logit_base = choice_of<LogitBase>(terms, "logits", kLogitBases);
+  contract.lse_sum_in_base_2 = terms.word("lse_sum") == "base 2";
   contract.normalization = choice_of<Normalization>(terms, "normalize", kNormalizations);
   contract.row_sum_start = choice_of<RowSumStart>(terms, "row_sum_start", kSumStarts);
   contract.rescale_threshold = static_cast<double>(terms.integer("rescale_threshold"));

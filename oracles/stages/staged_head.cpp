@@ -304,7 +304,7 @@ class StagedHead::Machine {
       out.lse = f32_if(normalize_, f32_if(normalize_, all.m * c_) + log2_sum);
       return out;
     }
-    if (contract_.base_2()) {
+    if (contract_.sums_lse_in_base_2()) {
       const double sum = f32_if(normalize_, f32_if(normalize_, all.m * c_) + log2_sum);
       out.lse = f32_if(normalize_, sum * ln2);
       return out;

@@ -85,6 +85,7 @@ OPERATIONS: dict[str, Operation] = {
             'p': Term(('bf16', 'f16', 'e4m3', 'f32'), None, 'format of the probabilities that meet V; f32: they are not rounded, as in kernels on CUDA cores'),
             'p_shift': Term((), '0', 'probabilities are multiplied by 2 to this power before they are rounded'),
             'logits': Term(('natural', 'base 2', 'base 2 fused', 'natural either', 'natural difference'), 'natural', "the unit of maxima and of LSE's sum. base 2: each logit is multiplied by log2 e and rounded; base 2 fused: inside of the exponent's FMA; natural either: the exponent is that FMA, or a product and a difference, where ptxas may choose; natural difference: it is log2 e (times the scale) times the logit's difference from the maximum, which is 0 at the maximum however large the logits are"),
+            'lse_sum': Term(('as logits', 'base 2'), 'as logits', "how LSE is added up: as the unit of logits says, or as the maximum times log2 e plus the sum's logarithm in base 2, times ln 2"),
             'row_sum': Term(('unrounded', 'rounded'), 'unrounded', "whether the row's sum adds probabilities before or after their rounding"),
             'row_sum_lanes': Term((), '4', 'partial sums per row, joined at the end'),
             'row_sum_start': Term(('zero', 'sum'), 'zero', "what such a sum over a tile begins with: 0, and the row's sum is added at its end; or the row's sum"),

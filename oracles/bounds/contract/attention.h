@@ -43,6 +43,7 @@
 //   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), r the largest of the y_j as well
 //   two_fused:  p_j as above
 //   both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln 2))
+// With lse_sum_in_base_2 LSE is that of `both`, whatever the unit of logits.
 // LogitBase::natural_difference is natural but for p_j = ex2(fl(fl(z_j - m') * c)).
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
 // that is NaN or +Inf has O = NaN and LSE = nan_lse, or with nan_rows_open anything: max() of a NaN
@@ -112,6 +113,7 @@ struct AttentionContract {
   Tanh tanh = Tanh::ex2;
   bool subnormals_flushed = false;
   LogitBase logit_base = LogitBase::natural;
+  bool lse_sum_in_base_2 = false;  // added up there, also of natural logits
   Normalization normalization = Normalization::reciprocal;
   bool masked_lse_is_negative = true;  // -inf, else +inf
   NanLse nan_lse = NanLse::nan;        // of a row with a logit that is NaN or +Inf
@@ -121,6 +123,9 @@ struct AttentionContract {
   std::int64_t parts = 1;              // of the keys
 
   bool base_2() const { return logit_base == LogitBase::two || logit_base == LogitBase::two_fused; }
+
+  // Whether LSE is added up in base 2.
+  bool sums_lse_in_base_2() const { return lse_sum_in_base_2 || base_2(); }
 
   // Whether 2^0 is what ex2 is asked for at the maximum. In the other forms it is what rounding
   // took from m * c, which far from 0 is many binades.

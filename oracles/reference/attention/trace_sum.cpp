@@ -273,7 +273,8 @@ double RowTrace::lse_error() const {
   const double log_error = near ? theta / (1 - theta) : distant_log_error();
   if (!std::isfinite(log_error)) return kInfinity;
   if (head_.lse_in_base_2) return (base_2_error(log_error) + 0x1p-149) * kSlack;
-  return contract_.base_2() ? from_base_2_error(log_error) : natural_lse_error(log_error);
+  return contract_.sums_lse_in_base_2() ? from_base_2_error(log_error)
+                                        : natural_lse_error(log_error);
 }
 
 // fl(fl(r + lg2(l)) * fl(ln 2))

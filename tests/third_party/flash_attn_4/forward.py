@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""FlashAttention 4's forward kernels for sm_100a, as CuTe DSL compiles them, with a manifest for each: forward.py FOLDER.
+"""FlashAttention 4's forward kernels for sm_100a and sm_90a, as CuTe DSL compiles them, with a manifest for each: forward.py FOLDER.
 
 It needs flash-attn-4 4.0.0b36 and nvidia-cutlass-dsl 4.8.1 with what they import (torch, quack-kernels 0.6.5); no GPU.
 """
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/third_party/flash_attn_4").resolve()
+if len(sys.argv) < 3:  # CuTe DSL compiles for one chip in a process
+    for one in ("sm_100a", "sm_90a"):
+        subprocess.run([sys.executable, __file__, FOLDER, one], check=True)
+    sys.exit()
+CHIP = sys.argv[2]
+HOPPER = CHIP == "sm_90a"
 SCRATCH = tempfile.TemporaryDirectory()
 os.chdir(SCRATCH.name)  # CuTe DSL leaves its files where it is imported
-os.environ |= {"CUTE_DSL_ARCH": "sm_100a", "FLASH_ATTENTION_ARCH": "sm_100", "CUTE_DSL_KEEP_PTX": "1"}
+os.environ |= {"CUTE_DSL_ARCH": CHIP, "FLASH_ATTENTION_ARCH": CHIP[:-1], "CUTE_DSL_KEEP_PTX": "1"}
 
 import cutlass
 import cutlass.cute as cute
+from flash_attn.cute.flash_fwd_sm90 import FlashAttentionForwardSm90
 from flash_attn.cute.flash_fwd_sm100 import FlashAttentionForwardSm100
 from quack.compile_utils import make_fake_tensor
 
@@ -28,7 +36,25 @@ VARIANTS = {
     "forward_128_window": (128, "window", 1),
     "forward_64_shared": (64, "", 4),
 }
-BLOCK = 256  # queries of one head
+if HOPPER:
+    VARIANTS = {
+        "forward_64_sm_90": (64, "", 1),
+        "forward_128_sm_90": (128, "", 1),
+        "forward_128_causal_sm_90": (128, "causal", 1),
+    }
+BLOCK = 128 if HOPPER else 256  # queries of one head
+CONTRACTS = ("""# Exponentials of one column in four are a polynomial of degree 3, whose max() drops a NaN.
+[contract]
+unit              = "tcgen05"
+logits            = "natural"
+rescale_threshold = 8
+exponential_bits  = 13
+nan_rows          = "open"
+""", """[contract]
+unit              = "wgmma"
+logits            = "natural either"
+nan_lse           = "-inf"
+""")
 WINDOW = """[[domain]]
 require = 'window_left >= 0 && window_right >= 0'
 reason  = "compiled for a window that is closed on both sides"
@@ -50,16 +76,16 @@ fields = ["u32 {of}", "u32 4294967296 * ({power} - {of}) / {of} + 1", "u8 min({l
 def scheduler(mask: str) -> tuple[list[str], str, str]:
     """Parameters of the tile scheduler, their structs, and the grid."""
     blocks, heads = f"ceil_div(queries, {BLOCK})", "heads * batch"
-    one = divisor("by_one", "1", 1)
+    by_one, one = ["struct by_one", "s32 1"], divisor("by_one", "1", 1)
+    parts = [] if HOPPER else ["s32 1"]  # of the keys
     if not mask:
-        return ([f"s32 {blocks}", "s32 heads", "s32 batch", "s32 1", "struct by_one", "s32 1", "s32 1"], one,
-                f"'{blocks}', 'heads', 'batch'")
+        return ([f"s32 {blocks}", "s32 heads", "s32 batch", *parts, *by_one, *parts], one, f"'{blocks}', 'heads', 'batch'")
     # The longest blocks first, heads in sections that fit L2: any power of two of heads.
     section = 4
-    parameters = [f"s32 {blocks} * {heads}", "s32 1", f"s32 {blocks}", "s32 heads", "s32 batch", f"s32 {section}",
+    parameters = [f"s32 {blocks} * {heads}", *parts, f"s32 {blocks}", "s32 heads", "s32 batch", f"s32 {section}",
                   "struct by_heads", "s32 heads", "struct by_section", f"s32 {section}",
                   "struct by_blocks", f"s32 {section} * {blocks}", "struct by_rest", f"s32 max({heads} % {section}, 1)",
-                  f"s32 {heads} / {section}", "struct by_one", "s32 1", "s32 1"]
+                  f"s32 {heads} / {section}", *by_one, *parts]
     structs = (divisor("by_heads", "heads", 6) + divisor("by_section", f"{section}", 2) +
                divisor("by_blocks", f"({section} * {blocks})", 16) + divisor("by_rest", f"max({heads} % {section}, 1)", 2) + one)
     return parameters, structs, f"'{blocks} * {heads}', '1', '1'"
@@ -84,9 +110,9 @@ swizzle = "128B"
         ["window_left", "window_right"] if mask == "window" else [])
     return f"""# Written by tests/third_party/flash_attn_4/forward.py.
 computes   = "attention"
-summary    = "FlashAttention 4 forward on sm_100, {width} columns"
+summary    = "FlashAttention 4 forward on {CHIP[:-1]}, {width} columns"
 ptx        = "{name}.ptx"
-targets    = ["100a"]
+targets    = ["{CHIP[3:]}"]
 entry      = "forward"
 parameters = {parameters}
 
@@ -97,10 +123,10 @@ fields = ["s32 queries", "s32 heads", "s32 batch"]
 fields = ["s32 keys", "s32 heads / group", "s32 batch"]
 
 [struct.lse]
-fields = ["ptr lse", "s32 queries", "s32 heads", "s32 batch", "s64 queries", "s64 heads * queries"]
+fields = ["ptr lse", "s32 queries", "s32 heads", "s32 batch", {'"s64 1", ' if HOPPER else ""}"s64 queries", "s64 heads * queries"]
 
 [struct.mma]
-size   = 32
+size   = {1 if HOPPER else 32}
 fields = ["u8 0"]
 {structs}{maps}
 [problem]
@@ -111,7 +137,7 @@ free   = {free}
 
 [launch]
 grid   = [{grid}]
-block  = [512]
+block  = [{384 if HOPPER else 512}]
 shared = 232448
 
 [formats]
@@ -136,22 +162,16 @@ reason  = "tensor maps have no empty dimension, and rows begin at multiples of 1
 require = 'scale > 0'
 reason  = "the running maximum needs a positive scale"
 
-# Exponentials of one column in four are a polynomial of degree 3, whose max() drops a NaN.
-[contract]
-unit              = "tcgen05"
-tile              = 128
+{CONTRACTS[HOPPER]}tile              = 128
 order             = "descending"
-logits            = "base 2 fused"
 log2_e            = "f64"
+lse_sum           = "base 2"
 p                 = "bf16"
 row_sum           = "unrounded"
 row_sum_lanes     = 4
 row_sum_start     = "sum"
-rescale_threshold = 8
-exponential_bits  = 13
 normalize         = "rcp.approx"
 masked_lse        = "-inf"
-nan_rows          = "open"
 """
 
 
@@ -161,8 +181,12 @@ def write(name: str, width: int, mask: str, group: int) -> None:
     q, o = (make_fake_tensor(bf16, (batch, queries, heads, width), divisibility=8) for _ in range(2))
     k, v = (make_fake_tensor(bf16, (batch, keys, kv_heads, width), divisibility=8) for _ in range(2))
     lse = make_fake_tensor(cutlass.Float32, (batch, heads, queries), divisibility=1)
-    kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, is_causal=mask == "causal",
-                                        is_local=mask == "window", is_static_persistent=False)
+    masks = {"is_causal": mask == "causal", "is_local": mask == "window"}
+    if HOPPER:
+        kernel = FlashAttentionForwardSm90(bf16, width, width, group, **masks, tile_m=BLOCK, tile_n=128, num_stages=2, num_threads=384,
+                                           Q_in_regs=False, intra_wg_overlap=True, mma_pv_is_rs=True)
+    else:
+        kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, **masks, is_static_persistent=False)
     given = {"stream": cute.runtime.make_fake_stream()}
     if mask == "window":
         given |= {"window_size_left": cutlass.Int32(1), "window_size_right": cutlass.Int32(1)}

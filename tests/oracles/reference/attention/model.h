@@ -183,9 +183,9 @@ class AttentionModel {
     }
     const float largest = flushed(unit == 1 ? m : m * (cap_in_c() ? unit : head_.scale));
     const float ln2 = 0.6931471805599453f;
-    out.lse = head_.lse_in_base_2  ? flushed(m * c) + lg2(l)
-              : contract_.base_2() ? (m * c + lg2(l)) * ln2
-                                   : largest + lg2(l) * ln2;
+    out.lse = head_.lse_in_base_2              ? flushed(m * c) + lg2(l)
+              : contract_.sums_lse_in_base_2() ? (m * c + lg2(l)) * ln2
+                                               : largest + lg2(l) * ln2;
     return out;
   }
 

@@ -195,6 +195,7 @@ TEST(AttentionOracle, NeverFailsUnderARescaleThreshold) {
         contract.tile = turn % 2 == 0 ? 16 : 40;
         contract.exponential_bits = turn % 4 == 3 ? 13 : turn % 8 == 2 ? 22 : 0;
         contract.logit_base = static_cast<LogitBase>(turn % 5);
+        contract.lse_sum_in_base_2 = turn % 2 == 1;
         contract.row_sum = turn % 4 == 1 ? RowSum::rounded : RowSum::unrounded;
         contract.row_sum_start = turn % 3 == 0 ? RowSumStart::sum : RowSumStart::zero;
         contract.order = turn % 5 == 2 ? TileOrder::descending : TileOrder::ascending;
