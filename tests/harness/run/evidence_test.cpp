@@ -68,6 +68,12 @@ TEST(Evidence, MostlyZeroOutputsProveLittle) {
   EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("only 27 % of 99 outputs are not zero")));
   nonzero(10);
   EXPECT_THAT(g.reasons(), IsEmpty());
+  // Of three cases one has them all, because it is large: the other two say enough.
+  g.record.cases[0].outputs.front().verdict.elements = 1000;
+  g.record.cases[0].outputs.front().verdict.nonzero = 0;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+  g.record.cases[1].outputs.front().verdict.nonzero = 0;
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("outputs are not zero")));
 }
 
 // Each output has to be tested: a second one beside a good one.
