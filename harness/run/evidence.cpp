@@ -20,7 +20,7 @@ constexpr std::int64_t kFewOutputs = 1000;
 // One output tensor over all cases of a kernel.
 struct OutputEvidence {
   std::int64_t elements = 0, compared = 0, open = 0, nonzero = 0;
-  std::int64_t bounded = 0, useless = 0;  // tensors with a bound, and those it tells nothing of
+  std::int64_t bounded = 0, useless = 0;   // tensors with a bound, and those it tells nothing of
   std::int64_t cases = 0, zero_cases = 0;  // and those in which it is mostly zero
 };
 

@@ -23,11 +23,13 @@ os.environ |= {"CUTE_DSL_ARCH": CHIP, "FLASH_ATTENTION_ARCH": CHIP[:-1], "CUTE_D
 
 import cutlass
 import cutlass.cute as cute
+import cutlass.utils
 from flash_attn.cute.flash_fwd_sm90 import FlashAttentionForwardSm90
 from flash_attn.cute.flash_fwd_sm100 import FlashAttentionForwardSm100
 from quack.compile_utils import make_fake_tensor
 
-# Name: width, mask, query heads per head of K and V.
+# Name: width, mask or what else it is compiled for, query heads per head of K and V. "persistent": blocks take one tile after the
+# other; "pair": so do clusters of two.
 VARIANTS = {
     "forward_64": (64, "", 1),
     "forward_128": (128, "", 1),
@@ -35,6 +37,8 @@ VARIANTS = {
     "forward_128_causal": (128, "causal", 1),
     "forward_128_window": (128, "window", 1),
     "forward_64_shared": (64, "", 4),
+    "forward_128_persistent": (128, "persistent", 1),
+    "forward_128_pair": (128, "pair", 1),
 }
 if HOPPER:
     VARIANTS = {
@@ -55,6 +59,7 @@ unit              = "wgmma"
 logits            = "natural either"
 nan_lse           = "-inf"
 """)
+PROCESSORS = 4  # blocks that run at once, so that small problems have several tiles each
 WINDOW = """[[domain]]
 require = 'window_left >= 0 && window_right >= 0'
 reason  = "compiled for a window that is closed on both sides"
@@ -78,6 +83,12 @@ def scheduler(mask: str) -> tuple[list[str], str, str]:
     blocks, heads = f"ceil_div(queries, {BLOCK})", "heads * batch"
     by_one, one = ["struct by_one", "s32 1"], divisor("by_one", "1", 1)
     parts = [] if HOPPER else ["s32 1"]  # of the keys
+    if mask in ("persistent", "pair"):
+        clusters = f"ceil_div(queries, {2 * BLOCK if mask == 'pair' else BLOCK})"
+        parameters = ["struct by_blocks", f"s32 {clusters}", "struct by_heads", "s32 heads", f"s32 {clusters} * {heads}", *parts]
+        size = 2 if mask == "pair" else 1
+        return (parameters, divisor("by_blocks", clusters, 16) + divisor("by_heads", "heads", 6),
+                f"'min({PROCESSORS}, {size} * {clusters} * {heads})', '1', '1'")
     if not mask:
         return ([f"s32 {blocks}", "s32 heads", "s32 batch", *parts, *by_one, *parts], one, f"'{blocks}', 'heads', 'batch'")
     # The longest blocks first, heads in sections that fit L2: any power of two of heads.
@@ -101,7 +112,7 @@ def manifest(name: str, width: int, mask: str, group: int) -> str:
 [tensor_map.{tensor}]
 dims    = ["{columns}", "{rows}", "{heads}", "batch"]
 strides = ["{tensor}_row", "{tensor}_head", "{tensor}_batch"]
-box     = [64, 128, 1, 1]
+box     = [64, {64 if mask == "pair" and tensor == "k" else 128}, 1, 1]
 swizzle = "128B"
 """ for tensor, columns, rows, heads in (("q", "d", "queries", "heads"), ("k", "d", "keys", "heads / group"),
                                          ("v", "width_v", "keys", "heads / group"), ("o", "width_v", "queries", "heads")))
@@ -126,7 +137,7 @@ fields = ["s32 keys", "s32 heads / group", "s32 batch"]
 fields = ["ptr lse", "s32 queries", "s32 heads", "s32 batch", {'"s64 1", ' if HOPPER else ""}"s64 queries", "s64 heads * queries"]
 
 [struct.mma]
-size   = {1 if HOPPER else 32}
+size   = {1 if HOPPER else 64 if mask == "pair" else 32}
 fields = ["u8 0"]
 {structs}{maps}
 [problem]
@@ -138,6 +149,7 @@ free   = {free}
 [launch]
 grid   = [{grid}]
 block  = [{384 if HOPPER else 512}]
+{"cluster = [2]" if mask == "pair" else ""}
 shared = 232448
 
 [formats]
@@ -175,6 +187,19 @@ masked_lse        = "-inf"
 """
 
 
+class Processors:
+    """In place of HardwareInfo, which asks a driver."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        pass
+
+    def get_device_multiprocessor_count(self) -> int:
+        return PROCESSORS
+
+    def get_max_active_clusters(self, cluster_size: int) -> int:
+        return PROCESSORS // cluster_size
+
+
 def write(name: str, width: int, mask: str, group: int) -> None:
     batch, queries, keys, heads, kv_heads = (cute.sym_int() for _ in range(5))
     bf16 = cutlass.BFloat16
@@ -186,7 +211,8 @@ def write(name: str, width: int, mask: str, group: int) -> None:
         kernel = FlashAttentionForwardSm90(bf16, width, width, group, **masks, tile_m=BLOCK, tile_n=128, num_stages=2, num_threads=384,
                                            Q_in_regs=False, intra_wg_overlap=True, mma_pv_is_rs=True)
     else:
-        kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, **masks, is_static_persistent=False)
+        kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, **masks, is_static_persistent=mask in ("persistent", "pair"),
+                                            use_2cta_instrs=mask == "pair")
     given = {"stream": cute.runtime.make_fake_stream()}
     if mask == "window":
         given |= {"window_size_left": cutlass.Int32(1), "window_size_right": cutlass.Int32(1)}
@@ -198,6 +224,7 @@ def write(name: str, width: int, mask: str, group: int) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
+    cutlass.utils.HardwareInfo = Processors
     for name, (width, mask, group) in VARIANTS.items():
         write(name, width, mask, group)
         print(name, flush=True)
