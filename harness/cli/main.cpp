@@ -25,10 +25,12 @@ using plumbline::Arguments;
 using plumbline::ExitCode;
 using plumbline::Terminal;
 
+#ifndef __SANITIZE_ADDRESS__
 // OpenBLAS makes threads when it is loaded, which nothing here uses. Where it gets none it raises
 // SIGINT, and where it gets no memory for them it asks for it forever. A variable keeps it from
 // that, and has to be there before: this runs ahead of the libraries' constructors, and before the
 // C library knows its environment, so the program starts again with a longer one.
+// Sanitizers are not ready so early.
 void restart_without_blas_threads(int, char** argv, char** environment) {
   constexpr std::size_t kMost = 4096;
   constexpr std::string_view kName = "OPENBLAS_NUM_THREADS=";
@@ -47,6 +49,7 @@ void restart_without_blas_threads(int, char** argv, char** environment) {
 
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const before_libraries)(int, char**, char**) = restart_without_blas_threads;
+#endif
 
 // A file that is opened while standard output is closed would get its descriptor, and what the
 // program prints would end in that file.
