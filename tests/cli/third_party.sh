@@ -10,7 +10,7 @@ projects=$source/build/third_party
 python3 "$source/tests/third_party/packages.py" "$projects"
 
 skipped=0
-for manifest in "$source"/tests/third_party/*/*.toml "$projects"/flash_attn_4/*.toml; do
+for manifest in "$source"/tests/third_party/*/*.toml "$projects"/flash_attn_4/forward_*.toml; do
   [ -e "$manifest" ] || continue
   missing=
   for project in $(grep -o 'build/third_party/[a-z_0-9]*' "$manifest" | sort -u); do

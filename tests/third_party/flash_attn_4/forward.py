@@ -29,7 +29,7 @@ from flash_attn.cute.flash_fwd_sm100 import FlashAttentionForwardSm100
 from quack.compile_utils import make_fake_tensor
 
 # Name: width, mask or what else it is compiled for, query heads per head of K and V. "persistent": blocks take one tile after the
-# other; "pair": so do clusters of two.
+# other; "pair": so do clusters of two; "packed": sequences of any lengths lie one after the other.
 VARIANTS = {
     "forward_64": (64, "", 1),
     "forward_128": (128, "", 1),
@@ -39,6 +39,7 @@ VARIANTS = {
     "forward_64_shared": (64, "", 4),
     "forward_128_persistent": (128, "persistent", 1),
     "forward_128_pair": (128, "pair", 1),
+    "packed_128": (128, "packed", 1),
 }
 if HOPPER:
     VARIANTS = {
@@ -89,6 +90,9 @@ def scheduler(mask: str) -> tuple[list[str], str, str]:
         size = 2 if mask == "pair" else 1
         return (parameters, divisor("by_blocks", clusters, 16) + divisor("by_heads", "heads", 6),
                 f"'min({PROCESSORS}, {size} * {clusters} * {heads})', '1', '1'")
+    if mask == "packed":
+        parameters = ["s32 batch * queries", "s32 heads", "s32 batch", *parts, "s32 800", "struct query_starts", *parts]
+        return parameters, "", f"'(batch * queries + batch * {BLOCK - 1}) / {BLOCK} * heads', '1', '1'"
     if not mask:
         return ([f"s32 {blocks}", "s32 heads", "s32 batch", *parts, *by_one, *parts], one, f"'{blocks}', 'heads', 'batch'")
     # The longest blocks first, heads in sections that fit L2: any power of two of heads.
@@ -105,17 +109,32 @@ def scheduler(mask: str) -> tuple[list[str], str, str]:
 def manifest(name: str, width: int, mask: str, group: int) -> str:
     last, structs, grid = scheduler(mask)
     windows = ["s32 window_left", "s32 window_right"] if mask == "window" else []
-    parameters = ["struct q", "struct k", "struct k", "struct q", "struct lse", "tensor_map q", "tensor_map k", "tensor_map v",
-                  "tensor_map o", "f32 scale * 1.4426950408889634", *windows,
+    packed = mask == "packed"
+    starts = ["struct query_starts", "struct key_starts"] if packed else []
+    parameters = ["struct q", "struct k", "struct k", "struct o", "struct lse", *starts, "tensor_map q", "tensor_map k",
+                  "tensor_map v", *([] if packed else ["tensor_map o"]), "f32 scale * 1.4426950408889634", *windows,
                   "struct mma", "struct mma", *last]
+    queries, keys = ("batch * queries", "batch * keys") if packed else ("queries", "keys")
+    batch = [] if packed else ["batch"]
+    sizes = [f"s32 {queries}", "s32 heads", *(f"s32 {size}" for size in batch)]
+    fields = {
+        "q": sizes,
+        "k": [f"s32 {keys}", "s32 heads / group", *(f"s32 {size}" for size in batch)],
+        "o": ["ptr o", *sizes, "s64 o_row", "s64 o_head"] if packed else sizes,
+        "lse": ["ptr lse", *sizes, *(["s64 1"] if HOPPER else []), f"s64 {queries}", *([] if packed else ["s64 heads * queries"])],
+    }
+    if packed:
+        fields |= {name: [f"ptr {name}", "s32 batch + 1"] for name in ("query_starts", "key_starts")}
+    structs += "".join(f"\n[struct.{struct}]\nfields = {list_}\n" for struct, list_ in fields.items())
     maps = "".join(f"""
 [tensor_map.{tensor}]
-dims    = ["{columns}", "{rows}", "{heads}", "batch"]
-strides = ["{tensor}_row", "{tensor}_head", "{tensor}_batch"]
-box     = [64, {64 if mask == "pair" and tensor == "k" else 128}, 1, 1]
+dims    = {[columns, rows, heads, *batch]}
+strides = {[f"{tensor}_{way}" for way in ("row", "head", *batch)]}
+box     = {[64, 64 if mask == "pair" and tensor == "k" else 128, 1, *(1 for _ in batch)]}
 swizzle = "128B"
-""" for tensor, columns, rows, heads in (("q", "d", "queries", "heads"), ("k", "d", "keys", "heads / group"),
-                                         ("v", "width_v", "keys", "heads / group"), ("o", "width_v", "queries", "heads")))
+""" for tensor, columns, rows, heads in (("q", "d", queries, "heads"), ("k", "d", keys, "heads / group"),
+                                         ("v", "width_v", keys, "heads / group"), ("o", "width_v", queries, "heads"))
+                   if not packed or tensor != "o")
     causal = "bottom_right" if mask == "causal" else "none"
     free = ["batch", "heads", "scale", "pad"] + (["kv_heads"] if group > 1 else []) + (
         ["window_left", "window_right"] if mask == "window" else [])
@@ -127,21 +146,13 @@ targets    = ["{CHIP[3:]}"]
 entry      = "forward"
 parameters = {parameters}
 
-[struct.q]
-fields = ["s32 queries", "s32 heads", "s32 batch"]
-
-[struct.k]
-fields = ["s32 keys", "s32 heads / group", "s32 batch"]
-
-[struct.lse]
-fields = ["ptr lse", "s32 queries", "s32 heads", "s32 batch", {'"s64 1", ' if HOPPER else ""}"s64 queries", "s64 heads * queries"]
-
 [struct.mma]
 size   = {1 if HOPPER else 64 if mask == "pair" else 32}
 fields = ["u8 0"]
 {structs}{maps}
 [problem]
 causal = ["{causal}"]
+lengths = {["random", "gaps", "ones"] if packed else ["full"]}
 layout = ["bsh", "bhs"]
 out    = ["bf16"]
 free   = {free}
@@ -201,21 +212,23 @@ class Processors:
 
 
 def write(name: str, width: int, mask: str, group: int) -> None:
-    batch, queries, keys, heads, kv_heads = (cute.sym_int() for _ in range(5))
-    bf16 = cutlass.BFloat16
-    q, o = (make_fake_tensor(bf16, (batch, queries, heads, width), divisibility=8) for _ in range(2))
-    k, v = (make_fake_tensor(bf16, (batch, keys, kv_heads, width), divisibility=8) for _ in range(2))
-    lse = make_fake_tensor(cutlass.Float32, (batch, heads, queries), divisibility=1)
+    batch, queries, keys, heads, kv_heads, starts = (cute.sym_int() for _ in range(6))
+    bf16, of_batch = cutlass.BFloat16, () if mask == "packed" else (batch,)
+    q, o = (make_fake_tensor(bf16, (*of_batch, queries, heads, width), divisibility=8) for _ in range(2))
+    k, v = (make_fake_tensor(bf16, (*of_batch, keys, kv_heads, width), divisibility=8) for _ in range(2))
+    lse = make_fake_tensor(cutlass.Float32, (*of_batch, heads, queries), divisibility=1)
     masks = {"is_causal": mask == "causal", "is_local": mask == "window"}
     if HOPPER:
         kernel = FlashAttentionForwardSm90(bf16, width, width, group, **masks, tile_m=BLOCK, tile_n=128, num_stages=2, num_threads=384,
                                            Q_in_regs=False, intra_wg_overlap=True, mma_pv_is_rs=True)
     else:
         kernel = FlashAttentionForwardSm100(width, width, qhead_per_kvhead=group, **masks, is_static_persistent=mask in ("persistent", "pair"),
-                                            use_2cta_instrs=mask == "pair")
+                                            use_2cta_instrs=mask == "pair", is_varlen_q=mask == "packed")
     given = {"stream": cute.runtime.make_fake_stream()}
     if mask == "window":
         given |= {"window_size_left": cutlass.Int32(1), "window_size_right": cutlass.Int32(1)}
+    if mask == "packed":
+        given |= {name: make_fake_tensor(cutlass.Int32, (starts,), divisibility=1) for name in ("mCuSeqlensQ", "mCuSeqlensK")}
     ptx = cute.compile(kernel, q, k, v, o, lse, cutlass.Float32(1), **given).__ptx__
     entry = re.search(r"\.entry (\w+)", ptx)[1]  # the names of CuTe DSL say the types of all layouts
     (FOLDER / f"{name}.ptx").write_text(ptx.replace(entry, "forward"))
