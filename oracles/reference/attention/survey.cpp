@@ -335,7 +335,8 @@ class RowPass {
   // differences: m c may overflow.
   void find_chosen() {
     const double product = operands_.largest_product(row_.query);
-    if (operands_.contract().logit_base != LogitBase::natural_difference || head_.bias.empty() ||
+    if (operands_.contract().logit_base != LogitBase::natural_difference ||
+        operands_.contract().exponential_bits > 0 || head_.bias.empty() ||
         operands_.may_overflow(row_.query, row_.keys) || operands_.any_special_pair())
       return;
     const auto bias = [&](std::int64_t j) {

@@ -123,6 +123,11 @@ void RowTrace::find_sum_error() {
     sum_error_.framed += flushed;
     sum_error_.exact += flushed;
   }
+  if (contract_.exponential_bits > 0) {  // far keys, which are not 0
+    const double far = static_cast<double>(head_.keys) * 2 * kFlushed;
+    sum_error_.framed += far;
+    sum_error_.exact += far;
+  }
   sum_error_.framed *= kSlack;
   sum_error_.exact *= kSlack;
   last_skew_ = exp2_growth(c_ * kSlack * (last_.error + skew));
@@ -231,7 +236,11 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   const double error = std::min(through(value.framed, sum_error_.framed),
                                 through(value.skewed * last_skew_, sum_error_.exact));
   if (!(value.reach < kSafe)) return kInfinity;
-  return std::min(error, mean);
+  // A far key is not 0 where a polynomial stays above 2^-127.
+  const double far = contract_.exponential_bits > 0
+                         ? static_cast<double>(head_.keys) * 2 * kFlushed * largest * kSlack
+                         : 0;
+  return std::min(error, mean) + far;
 }
 
 // r + lg2(l) before it is rounded, with l relative to the computed maximum.

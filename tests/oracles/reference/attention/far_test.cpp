@@ -73,7 +73,9 @@ TEST(AttentionFarKeys, NeverFailAKernelThatKeepsItsContract) {
       const AttentionSetup setup = hiding(turn);
       Attention attention(setup);
       hide(attention, kMasks[static_cast<std::size_t>(turn) % kMasks.size()]);
-      const AttentionContract contract = contract_of(setup, base, turn);
+      AttentionContract contract = contract_of(setup, base, turn);
+      contract.exponential_bits = turn % 5 == 3 ? 13 : 0;
+      contract.rescale_threshold = turn % 6 == 3 ? 8 : 0;
       attention.run(contract, 90, static_cast<Errors>(turn % 4), setup.seed);
       const AttentionOracle oracle(attention.problem, contract, 90);
       for (const int output : {0, 1}) {
