@@ -54,8 +54,8 @@
 // at most T. Then p_j may be as large as 2^T, and nothing is multiplied by a. Parts are joined
 // relative to the largest of what they refer to.
 // With exponential_bits p_j is not from ex2.approx but, say, from a polynomial: anything within
-// 2^-bits of 2^x, also at x = 0, and up to 2^-126 where 2^x is less; 0 for a logit of -Inf. Factors a
-// are from ex2 as ever.
+// 2^-bits of 2^x, also at x = 0, and up to 2^-126 where 2^x is less; 0 for a logit of -Inf.
+// Factors a are from ex2 as ever.
 // Tiles are taken from the first key on, or (TileOrder::descending) from the last one back.
 // Log2E::f64 has c = fl(scale * log2 e), and fl(log2 e) where the scale is 1 as above.
 // Tanh::approx is t = tanh.approx(fl(s * fl(scale / softcap))), within 2^-11 of itself; logits are

@@ -137,8 +137,8 @@ struct DetailedRow {
   std::vector<double> o;  // [dv]
 };
 
-// `flipped`: steps of the softmax, by number, at which the maximum is kept in place of a new one, or
-// the other way around, because f32 may decide so. The sink is the last step.
+// `flipped`: steps of the softmax, by number, at which the maximum is kept in place of a new one,
+// or the other way around, because f32 may decide so. The sink is the last step.
 DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query,
                        std::span<const std::size_t> flipped = {});
 
