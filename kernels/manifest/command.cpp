@@ -44,7 +44,8 @@ int exit_code_of(int status) {
   ::close_range(3, ~0U, 0);  // pipes of other commands, whose ends are waited for
   for (;;) {
     int status = 0;
-    if (::waitpid(shell, &status, WNOHANG) == shell) ::_exit(exit_code_of(status));
+    const pid_t ended = ::waitpid(shell, &status, WNOHANG);
+    if (ended != 0) ::_exit(ended == shell ? exit_code_of(status) : 127);
     if (::sigwaitinfo(&awaited, nullptr) == SIGTERM) ::kill(0, SIGKILL);
   }
 }
@@ -55,6 +56,8 @@ CommandOutcome run_command(const std::string& command, const std::atomic<bool>* 
   CommandOutcome outcome;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return outcome;
+  // Who started this program may have left it ignored: then nobody learns how a command ended.
+  ::signal(SIGCHLD, SIG_DFL);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) lead_group(command.c_str(), parent, ends[1]);

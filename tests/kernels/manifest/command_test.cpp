@@ -64,6 +64,12 @@ TEST_F(CommandWithChildren, EndsWhenItIsGivenUp) {
   EXPECT_EQ(outcome.exit_code, 128 + SIGKILL);
 }
 
+TEST(Command, SaysHowItEndedWhereSigchldWasIgnored) {
+  std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(run_command("exit 3").exit_code, 3);
+  std::signal(SIGCHLD, SIG_DFL);
+}
+
 TEST(Command, GivesWhatWasPrintedAndHowItEnded) {
   const CommandOutcome outcome = run_command("echo out; echo err >&2; exit 7");
   EXPECT_EQ(outcome.output, "out\nerr\n");
