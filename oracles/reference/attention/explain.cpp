@@ -69,7 +69,10 @@ void tell_row(const PreparedAttention& attention, const AttentionPlace& at,
     return;
   }
   if (row.kind == AttentionRowKind::may_overflow) {
-    lines.push_back("its logits come near the end of f32: anything may come out");
+    lines.push_back(attention.contract.nan_rows_open
+                        ? "its logits come near the end of f32, or are NaN or +Inf, which the "
+                          "contract leaves open: anything may come out"
+                        : "its logits come near the end of f32: anything may come out");
     return;
   }
   const auto found = std::find(detail.logits.begin(), detail.logits.end(), row.maximum);

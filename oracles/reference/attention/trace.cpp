@@ -84,18 +84,15 @@ void RowTrace::add_step(Step step, bool begins, double low, double high) {
   step.low = low;
   step.high = high;
   step.moves = true;
-  if (!begins && contract_.rescale_threshold == 0) {
+  if (!begins) {
     const Step& before = steps_.back();
-    step.moves = !(high <= before.low);
-    step.low = std::max(before.low, low);
-    step.high = std::max(before.high, high);
-  } else if (!begins) {
-    const Step& before = steps_.back();
-    step.moves = step.maximum != before.maximum;
-    if (may_decide_otherwise(before, step, low, high)) undecided_.push_back(steps_.size());
-    if (!step.moves) {
-      step.low = before.low;
-      step.high = before.high;
+    const bool threshold = contract_.rescale_threshold > 0;
+    step.moves = threshold ? step.maximum != before.maximum : !(high <= before.low);
+    if (threshold && may_decide_otherwise(before, step, low, high))
+      undecided_.push_back(steps_.size());
+    if (!threshold || !step.moves) {
+      step.low = threshold ? before.low : std::max(before.low, low);
+      step.high = threshold ? before.high : std::max(before.high, high);
     }
   }
   finish_step(step);

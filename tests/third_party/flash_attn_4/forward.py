@@ -48,7 +48,7 @@ if HOPPER:
         "forward_128_causal_sm_90": (128, "causal", 1),
     }
 BLOCK = 128 if HOPPER else 256  # queries of one head
-CONTRACTS = ("""# Exponentials of one column in four are a polynomial of degree 3, whose max() drops a NaN.
+CONTRACTS = ("""# Some exponentials are a polynomial of degree 3, whose max() drops a NaN.
 [contract]
 unit              = "tcgen05"
 logits            = "natural"

@@ -240,6 +240,25 @@ struct Attention {
   }
 };
 
+// A little of everything, by a number.
+inline AttentionSetup varied_setup(int turn, Scores scores, Values values) {
+  AttentionSetup setup;
+  setup.scores = scores;
+  setup.values = values;
+  setup.seed = static_cast<std::uint64_t>(900 + turn);
+  setup.queries = 3;
+  setup.keys = 1 + turn * 7 % 131;
+  setup.d = turn % 3 == 0 ? 40 : 16;
+  setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
+  setup.bias = turn % 5 == 1;
+  setup.sink = turn % 7 == 2;
+  setup.scales = turn % 5 == 4;
+  setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
+  if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
+  if (turn % 3 == 2) setup.mask.window_left = 20;
+  return setup;
+}
+
 // 8-bit integers in Q and K, the rest in f16: the contract of attention_s8_forward.
 inline AttentionContract integer_contract() {
   AttentionContract contract;

@@ -51,25 +51,6 @@ AttentionContract f32_contract() {
   return contract;
 }
 
-// A little of everything, by a number.
-AttentionSetup setup_of(int turn, Scores scores, testing::Values values) {
-  AttentionSetup setup;
-  setup.scores = scores;
-  setup.values = values;
-  setup.seed = static_cast<std::uint64_t>(900 + turn);
-  setup.queries = 3;
-  setup.keys = 1 + turn * 7 % 131;
-  setup.d = turn % 3 == 0 ? 40 : 16;
-  setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
-  setup.bias = turn % 5 == 1;
-  setup.sink = turn % 7 == 2;
-  setup.scales = turn % 5 == 4;
-  setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
-  if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
-  if (turn % 3 == 2) setup.mask.window_left = 20;
-  return setup;
-}
-
 // Terms that go with any of the above.
 void vary(AttentionContract& contract, int turn) {
   contract.tile = turn % 2 == 0 ? 64 : 16;
@@ -89,7 +70,7 @@ TEST(AttentionOfInference, NeverFailsAKernelWhoseProbabilitiesStayInF32) {
         ++turn;
         AttentionContract contract = f32_contract();
         vary(contract, turn);
-        const Judged found = judged(setup_of(turn, scores, values), contract, contract,
+        const Judged found = judged(testing::varied_setup(turn, scores, values), contract, contract,
                                     static_cast<Errors>(turn % 4));
         EXPECT_EQ(found.failed, 0) << turn;
         EXPECT_EQ(found.undecided, 0) << turn;
@@ -109,7 +90,7 @@ TEST(AttentionOfInference, NeverFailsAKernelWhoseUnitLosesSubnormalNumbers) {
     for (const testing::Values values : testing::kAllValues) {
       for (const int of_keys : {-60, -126, -130}) {
         ++turn;
-        AttentionSetup setup = setup_of(turn, scores, values);
+        AttentionSetup setup = testing::varied_setup(turn, scores, values);
         AttentionContract contract = f32_contract();
         vary(contract, turn);
         if (turn % 3 == 0) contract.p = FormatId::bf16;
@@ -213,7 +194,7 @@ TEST(AttentionOfInference, NeverFailsAKernelWhoseLseIsInBase2) {
   for (const Scores scores : testing::kAllScores) {
     for (int again = 0; again < 24; ++again) {
       ++turn;
-      AttentionSetup setup = setup_of(turn, scores, testing::Values::normal);
+      AttentionSetup setup = testing::varied_setup(turn, scores, testing::Values::normal);
       setup.lse = LseKind::base_2;
       AttentionContract contract = testing::attention_contract_of();
       vary(contract, turn);

@@ -179,17 +179,10 @@ TEST(AttentionOracle, NeverFailsUnderARescaleThreshold) {
     for (const Values values : testing::kAllValues) {
       for (int again = 0; again < 4; ++again) {
         ++turn;
-        AttentionSetup setup;
-        setup.scores = scores;
-        setup.values = values;
-        setup.seed = static_cast<std::uint64_t>(1400 + turn);
-        setup.queries = 3;
+        AttentionSetup setup = testing::varied_setup(turn, scores, values);
         setup.keys = 1 + turn * 11 % 150;
-        setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
-        setup.bias = turn % 5 == 1;
         setup.sink = turn % 3 == 2;
-        setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
-        if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
+        setup.scales = false;
         AttentionContract contract = testing::attention_contract_of();
         contract.rescale_threshold = turn % 7 == 0 ? 1 : turn % 7 == 1 ? 64 : 8;
         contract.tile = turn % 2 == 0 ? 16 : 40;
