@@ -1,7 +1,7 @@
 # plumbline_room(name folder dependencies...): the static library of one room, from every .cpp in its folder and below it,
 # but for folders that are libraries of their own. Dependencies are other rooms by name, or imported targets.
-# (harness/cli, the program, lists its own.)
-set_property(GLOBAL PROPERTY PLUMBLINE_ROOMS ${PROJECT_SOURCE_DIR}/harness/cli)
+# (harness/cli, the program, lists its own; harness/propagation stands upon harness, though it lies in it.)
+set_property(GLOBAL PROPERTY PLUMBLINE_ROOMS ${PROJECT_SOURCE_DIR}/harness/cli ${PROJECT_SOURCE_DIR}/harness/propagation)
 
 # The files that match `pattern` in folder/, without those in folders of `others` below it.
 function(plumbline_files_of folder pattern others result)

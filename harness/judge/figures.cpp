@@ -16,23 +16,7 @@ namespace {
 // The size that an operation's sums run over, by the names operations give it.
 constexpr std::array<std::string_view, 3> kLengths = {"k", "keys", "n"};
 
-// Gradients: outputs of one kernel whose sums run over other sizes than kLengths says.
-struct OtherLength {
-  std::string_view operation, output, length;
-};
-
-constexpr std::array<OtherLength, 8> kOtherLengths = {{
-    {"linear_backward", "dx", "n"},
-    {"linear_backward", "dw", "m"},
-    {"linear_backward", "db", "m"},
-    {"attention_backward", "dk", "queries"},
-    {"attention_backward", "dv", "queries"},
-    {"rmsnorm_backward", "dgamma", "m"},
-    {"layernorm_backward", "dgamma", "m"},
-    {"layernorm_backward", "dbeta", "m"},
-}};
-
-// A error_map takes the exact values of all elements again.
+// An error map takes the exact values of all elements again.
 constexpr double kMostWork = 3e8;
 constexpr std::int64_t kMostElements = 1 << 16;
 constexpr std::int64_t kLargestTile = 128;
@@ -115,12 +99,10 @@ CaseRecord describe_case(const Case& test_case) {
 }
 
 void describe_length(const Case& test_case, OutputRecord& output) {
-  const auto found = std::ranges::find_if(kOtherLengths, [&](const OtherLength& other) {
-    return other.operation == test_case.kernel->operation->name() && other.output == output.name;
-  });
-  if (found == kOtherLengths.end()) return;
-  output.length_name = found->length;
-  output.length = std::max<std::int64_t>(test_case.problem.integer(found->length), 0);
+  const std::string_view length = test_case.kernel->operation->sum_length(output.name);
+  if (length.empty()) return;
+  output.length_name = length;
+  output.length = std::max<std::int64_t>(test_case.problem.integer(length), 0);
 }
 
 std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined,

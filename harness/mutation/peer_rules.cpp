@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "harness/propagation/unfused_attention.h"
+#include "harness/mutation/unfused_attention.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 

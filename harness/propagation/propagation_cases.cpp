@@ -14,44 +14,13 @@
 namespace plumbline {
 namespace {
 
-struct Shapes {
-  std::string_view operation;
-  std::array<std::string_view, 3> problems;
-};
-
-// Small enough for the emulator, deep enough for the sums to round.
-// clang-format off
-constexpr std::array kShapes = {
-    Shapes{"gemm",               {"m=64 n=64 k=1024", "m=64 n=64 k=256", "m=32 n=32 k=4096"}},
-    Shapes{"attention",          {"queries=64 keys=256 d=64 scale=0.125",
-                                  "queries=64 keys=1024 d=64 scale=0.125",
-                                  "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"}},
-    Shapes{"attention_backward", {"queries=64 keys=64 d=32 scale=0.1767767",
-                                  "queries=64 keys=256 d=64 scale=0.125",
-                                  "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"}},
-    Shapes{"linear_backward",    {"m=64 n=48 k=32", "m=256 n=64 k=64", "m=1024 n=32 k=32"}},
-    Shapes{"grouped_gemm",       {"groups=3 m=96 n=64 k=256", "groups=3 m=96 n=64 k=64", "groups=3 m=96 n=64 k=1024"}},
-    Shapes{"softmax",            {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"softmax_backward",   {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"rmsnorm",            {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"rmsnorm_backward",   {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"layernorm",          {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"layernorm_backward", {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"quantize",           {"m=64 n=256", "m=64 n=1024", "m=16 n=4096"}},
-    Shapes{"swiglu_mlp",         {"tokens=64 d=64 hidden=128 d_out=64", "tokens=64 d=128 hidden=256 d_out=128", "tokens=16 d=64 hidden=512 d_out=64"}},
-};
-// clang-format on
-
 constexpr std::array<std::string_view, 4> kClasses = {"normal", "outliers", "positive",
                                                       "cancelling"};
 
 // Of a text the sizes are those of its designed cases: a usual one, and long rows.
 std::vector<std::string> problems_of(const Manifest& kernel) {
-  std::vector<std::string> problems;
-  for (const Shapes& shapes : kShapes) {
-    if (shapes.operation == kernel.operation->name())
-      problems.assign(shapes.problems.begin(), shapes.problems.end());
-  }
+  const auto deep = kernel.operation->usual().deep_problems;
+  std::vector<std::string> problems(deep.begin(), deep.end());
   if (!as_text(*kernel.operation)) return problems;
   for (const DesignedCase& one : generator_of(*kernel.operation).designed(kernel)) {
     const bool wanted = one.shape_class == (problems.empty() ? "vector_tail" : "long");

@@ -204,7 +204,8 @@ Related empty_part(const Case& test_case, const CaseTensors& tensors) {
 
 }  // namespace
 
-std::vector<Relation> attention_place_relations(bool backward) {
+std::vector<Relation> attention_place_relations(std::string_view operation) {
+  if (operation != "attention" && operation != "attention_backward") return {};
   std::vector<Relation> relations = {
       {"A10", "K and V written out for every head and sequence change no row", keys_of_their_own},
       {"A11a", "a sequence is the same alone", one_sequence},
@@ -215,7 +216,7 @@ std::vector<Relation> attention_place_relations(bool backward) {
       {"A19", "features that do nothing change nothing", neutral_features},
       {"A20", "both causal corners of a square are one", other_corner},
   };
-  if (!backward)
+  if (operation == "attention")
     relations.push_back({"A13", "an empty part of the keys changes nothing", empty_part});
   return relations;
 }

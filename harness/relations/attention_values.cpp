@@ -277,7 +277,8 @@ Related reversed_gradient_columns(const Case& test_case, const CaseTensors& tens
 
 }  // namespace
 
-std::vector<Relation> attention_value_relations() {
+std::vector<Relation> attention_value_relations(std::string_view operation) {
+  if (operation != "attention") return {};
   return {
       negating("A14c", "negating V negates O and keeps LSE", {"v"}, {{"o", -1}, {"lse"}}),
       {"A14d", "doubling V doubles O and keeps LSE", doubled_v},
@@ -289,7 +290,8 @@ std::vector<Relation> attention_value_relations() {
   };
 }
 
-std::vector<Relation> attention_backward_value_relations() {
+std::vector<Relation> attention_backward_value_relations(std::string_view operation) {
+  if (operation != "attention_backward") return {};
   return {
       negating("B1a", "negating dO negates every gradient", {"do"},
                {{"dq", -1}, {"dk", -1}, {"dv", -1}}),

@@ -214,7 +214,8 @@ Related one_of_the_batch(const Case& test_case, const CaseTensors& tensors) {
 
 }  // namespace
 
-std::vector<Relation> gemm_relations() {
+std::vector<Relation> gemm_relations(std::string_view operation) {
+  if (operation != "gemm") return {};
   return {
       {"G1", "negating A negates every output", negated_a},
       {"G2", "doubling A doubles every output", doubled_a},

@@ -125,7 +125,8 @@ Related empty_group(const Case& test_case, const CaseTensors& tensors) {
 
 }  // namespace
 
-std::vector<Relation> grouped_gemm_relations() {
+std::vector<Relation> grouped_gemm_relations(std::string_view operation) {
+  if (operation != "grouped_gemm") return {};
   return {
       {"G1", "negating A negates every output", negated_a},
       {"G2", "doubling A doubles every output", doubled_a},

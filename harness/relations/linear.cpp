@@ -132,7 +132,8 @@ Related reversed_outputs(const Case& test_case, const CaseTensors& tensors) {
 
 }  // namespace
 
-std::vector<Relation> linear_backward_relations() {
+std::vector<Relation> linear_backward_relations(std::string_view operation) {
+  if (operation != "linear_backward") return {};
   return {
       {"D1", "negating dY negates dX, dW and db", negated_dy},
       {"D2", "doubling dY doubles dX, dW and db", doubled_dy},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The relations of each family of operations.
+// The families of relations. Each gives those of an operation, by its name, and none of operations
+// that it does not know.
 #pragma once
 
 #include <string_view>
@@ -9,17 +10,18 @@
 
 namespace plumbline {
 
-std::vector<Relation> gemm_relations();
-std::vector<Relation> grouped_gemm_relations();
-std::vector<Relation> linear_backward_relations();
-std::vector<Relation> swiglu_relations();
+std::vector<Relation> gemm_relations(std::string_view operation);
+std::vector<Relation> grouped_gemm_relations(std::string_view operation);
+std::vector<Relation> linear_backward_relations(std::string_view operation);
+std::vector<Relation> swiglu_relations(std::string_view operation);
 
-// By the operation's name: softmax, rmsnorm, layernorm and their gradients.
+// Of softmax, the norms and their gradients.
 std::vector<Relation> row_relations(std::string_view operation);
 
-// Of attention: the same rows elsewhere or described otherwise, and values negated or doubled.
-std::vector<Relation> attention_place_relations(bool backward);
-std::vector<Relation> attention_value_relations();
-std::vector<Relation> attention_backward_value_relations();
+// Of attention and its gradient: the same rows elsewhere or described otherwise, and values negated
+// or doubled.
+std::vector<Relation> attention_place_relations(std::string_view operation);
+std::vector<Relation> attention_value_relations(std::string_view operation);
+std::vector<Relation> attention_backward_value_relations(std::string_view operation);
 
 }  // namespace plumbline

@@ -2,8 +2,9 @@
 #include "harness/relations/relations.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
+#include <utility>
 
 #include "harness/relations/relation_families.h"
 #include "oracles/formats/decode.h"
@@ -11,11 +12,14 @@
 namespace plumbline {
 namespace {
 
-std::vector<Relation> joined(std::vector<Relation> some, std::vector<Relation> others) {
-  some.insert(some.end(), std::make_move_iterator(others.begin()),
-              std::make_move_iterator(others.end()));
-  return some;
-}
+constexpr std::array kFamilies = {gemm_relations,
+                                  grouped_gemm_relations,
+                                  linear_backward_relations,
+                                  swiglu_relations,
+                                  row_relations,
+                                  attention_place_relations,
+                                  attention_value_relations,
+                                  attention_backward_value_relations};
 
 // Whether a power of two commutes with every rounding near this result: in its format, and in f32
 // with some room for the factors of an epilogue.
@@ -28,16 +32,11 @@ bool far_from_the_ends(const Format& f, double result) {
 }  // namespace
 
 std::vector<Relation> relations_of(const Operation& operation) {
-  const std::string_view name = operation.name();
-  if (name == "gemm") return gemm_relations();
-  if (name == "grouped_gemm") return grouped_gemm_relations();
-  if (name == "linear_backward") return linear_backward_relations();
-  if (name == "swiglu_mlp") return swiglu_relations();
-  if (name == "attention")
-    return joined(attention_place_relations(false), attention_value_relations());
-  if (name == "attention_backward")
-    return joined(attention_place_relations(true), attention_backward_value_relations());
-  return row_relations(name);
+  std::vector<Relation> all;
+  for (const auto family : kFamilies) {
+    for (Relation& relation : family(operation.name())) all.push_back(std::move(relation));
+  }
+  return all;
 }
 
 bool follows(const Follow& follow, const Tensor& first, std::int64_t index, std::uint64_t bits) {

@@ -80,7 +80,8 @@ Related reversed_outputs(const Case& test_case, const CaseTensors& tensors) {
 
 }  // namespace
 
-std::vector<Relation> swiglu_relations() {
+std::vector<Relation> swiglu_relations(std::string_view operation) {
+  if (operation != "swiglu_mlp") return {};
   return {
       negating("M1", "negating w_up negates h and y", {"w_up"}, {{"h", -1}, {"y", -1}}),
       negating("M2", "negating X and w_gate negates h and y", {"x", "w_gate"},

@@ -116,6 +116,9 @@ class Operation {
 
   virtual std::span<const Factors> factors() const { return {}; }
 
+  // The size that the sums of an output run over, where it is not k, keys or n.
+  virtual std::string_view sum_length(std::string_view /*output*/) const { return {}; }
+
   // Dot products of given vectors as one problem of the operation, for probes of its arithmetic:
   // element [i, i] of `output` is vector i of `a` times vector i of `b`. Vectors are rows of a, or
   // its columns, and columns of b. Other inputs are 1, or what `others` says.
@@ -163,6 +166,19 @@ class Operation {
 
   // What error propagation starts from; empty for an operation without stages.
   virtual std::span<const Quantized> quantized() const { return {}; }
+
+  // What kernels that compute it are usually like, for drafts of manifests, and which problems show
+  // how errors grow.
+  struct Usual {
+    // What their names have, all words of one of these: "rms norm".
+    std::span<const std::string_view> names{};
+    // Tensors in the order of their parameters, a list for each number of them: "a b bias d".
+    std::span<const std::string_view> tensors{};
+    // Small enough for the emulator, deep enough for the sums to round.
+    std::span<const std::string_view> deep_problems{};
+  };
+
+  virtual Usual usual() const { return {}; }
 
   // Fills these inputs of `tensors`, and their scales, from f32 tensors of the same shapes. Without
   // scales every element is rounded to its format.

@@ -51,6 +51,12 @@ constexpr std::array kQuantized = {Operation::Quantized{"q", "q_scale"},
                                    Operation::Quantized{"k", "k_scale"},
                                    Operation::Quantized{"v", "v_scale"}};
 
+constexpr std::array<std::string_view, 4> kUsualNames = {"attention", "attn", "flash", "fmha"};
+constexpr std::array<std::string_view, 2> kUsualTensors = {"q k v o", "q k v o lse"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "queries=64 keys=256 d=64 scale=0.125", "queries=64 keys=1024 d=64 scale=0.125",
+    "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"};
+
 class Attention final : public Operation {
  public:
   std::string_view name() const override { return "attention"; }
@@ -109,6 +115,8 @@ class Attention final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  Usual usual() const override { return {kUsualNames, kUsualTensors, kDeepProblems}; }
 
   void quantize(const Problem& problem, const CaseTensors& sources,
                 CaseTensors& tensors) const override {

@@ -75,6 +75,12 @@ constexpr std::array kQuantized = {
     Operation::Quantized{"q", "q_scale"}, Operation::Quantized{"k", "k_scale"},
     Operation::Quantized{"v", "v_scale"}, Operation::Quantized{"do", "do_scale"}};
 
+constexpr std::array<std::string_view, 3> kUsualNames = {
+    "attention backward", "attn bwd", "flash bwd"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "queries=64 keys=64 d=32 scale=0.1767767", "queries=64 keys=256 d=64 scale=0.125",
+    "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"};
+
 class AttentionBackward final : public Operation {
  public:
   std::string_view name() const override { return "attention_backward"; }
@@ -128,6 +134,12 @@ class AttentionBackward final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::string_view sum_length(std::string_view output) const override {
+    return output == "dq" ? "keys" : "queries";
+  }
+
+  Usual usual() const override { return {kUsualNames, {}, kDeepProblems}; }
 
   // One scale for each matrix, if any.
   void quantize(const Problem&, const CaseTensors& sources, CaseTensors& tensors) const override {

@@ -159,6 +159,11 @@ f32 may be given as bits. `m=65 n=8 k=33 layout=nt out=f32` is a whole problem.
 constexpr std::array kQuantized = {Operation::Quantized{"a", "scale_a"},
                                    Operation::Quantized{"b", "scale_b"}};
 
+constexpr std::array<std::string_view, 2> kUsualNames = {"gemm", "matmul"};
+constexpr std::array<std::string_view, 3> kUsualTensors = {"a b d", "a b bias d", "a b c bias d"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "m=64 n=64 k=1024", "m=64 n=64 k=256", "m=32 n=32 k=4096"};
+
 class Gemm final : public Operation {
  public:
   std::string_view name() const override { return "gemm"; }
@@ -232,6 +237,8 @@ class Gemm final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  Usual usual() const override { return {kUsualNames, kUsualTensors, kDeepProblems}; }
 
   void quantize(const Problem& problem, const CaseTensors& sources,
                 CaseTensors& tensors) const override {

@@ -88,6 +88,10 @@ constexpr std::string_view kAbout =
 own. How many rows a group has is data (`group_sizes`); it may be 0. The sizes must add up to m. Scales multiply each sum in the epilogue.
 )~";
 
+constexpr std::array<std::string_view, 2> kUsualNames = {"group gemm", "group matmul"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "groups=3 m=96 n=64 k=256", "groups=3 m=96 n=64 k=64", "groups=3 m=96 n=64 k=1024"};
+
 class GroupedGemm final : public Operation {
  public:
   std::string_view name() const override { return "grouped_gemm"; }
@@ -167,6 +171,8 @@ class GroupedGemm final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  Usual usual() const override { return {kUsualNames, {}, kDeepProblems}; }
 
   // A scale for each row of A and each group of B, or one.
   void quantize(const Problem& problem, const CaseTensors& sources,

@@ -80,6 +80,10 @@ constexpr std::array kQuantized = {Operation::Quantized{"dy", "scale_dy"},
                                    Operation::Quantized{"x", "scale_x"},
                                    Operation::Quantized{"w", "scale_w"}};
 
+constexpr std::array<std::string_view, 2> kUsualNames = {"linear backward", "linear bwd"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "m=64 n=48 k=32", "m=256 n=64 k=64", "m=1024 n=32 k=32"};
+
 class LinearBackward final : public Operation {
  public:
   std::string_view name() const override { return "linear_backward"; }
@@ -149,6 +153,12 @@ class LinearBackward final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  std::string_view sum_length(std::string_view output) const override {
+    return output == "dx" ? "n" : "m";
+  }
+
+  Usual usual() const override { return {kUsualNames, {}, kDeepProblems}; }
 
   void quantize(const Problem& problem, const CaseTensors& sources,
                 CaseTensors& tensors) const override {

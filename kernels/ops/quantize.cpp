@@ -91,6 +91,11 @@ The rules: `"x / scale"`, `"x * (1 / scale)"`, `"x * (limit / amax)"`, every ope
 
 constexpr std::array kQuantized = {Operation::Quantized{"x"}};
 
+constexpr std::array<std::string_view, 1> kUsualNames = {"quant"};
+constexpr std::array<std::string_view, 2> kUsualTensors = {"x q scale", "x q scale amax"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "m=64 n=256", "m=64 n=1024", "m=16 n=4096"};
+
 class Quantize final : public Operation {
  public:
   std::string_view name() const override { return "quantize"; }
@@ -133,6 +138,8 @@ class Quantize final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  Usual usual() const override { return {kUsualNames, kUsualTensors, kDeepProblems}; }
 
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest, int,
                                             const CaseTensors& tensors,

@@ -108,6 +108,21 @@ constexpr std::string_view kSums = R"~(
 All arithmetic is f32, and `oracles/bounds/contract/rows.h` says which operations are rounded; the terms say how sums are formed.
 )~";
 
+constexpr std::array<std::string_view, 1> kSoftmaxNames = {"softmax"};
+constexpr std::array<std::string_view, 2> kSoftmaxBackwardNames = {
+    "softmax backward", "softmax bwd"};
+constexpr std::array<std::string_view, 1> kRmsnormNames = {"rms norm"};
+constexpr std::array<std::string_view, 2> kRmsnormBackwardNames = {
+    "rms norm backward", "rms norm bwd"};
+constexpr std::array<std::string_view, 1> kLayernormNames = {"layer norm"};
+constexpr std::array<std::string_view, 2> kLayernormBackwardNames = {
+    "layer norm backward", "layer norm bwd"};
+constexpr std::array<std::string_view, 1> kSoftmaxInOrder = {"x y"};
+constexpr std::array<std::string_view, 1> kRmsnormInOrder = {"x gamma y"};
+constexpr std::array<std::string_view, 1> kLayernormInOrder = {"x gamma beta y"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "m=64 n=256", "m=64 n=1024", "m=16 n=4096"};
+
 struct RowOperation {
   RowKind kind;
   std::string_view name, about;
@@ -115,25 +130,26 @@ struct RowOperation {
   std::span<const TensorName> tensors;
   std::span<const Derived> derived;
   std::span<const Field> terms;
+  std::span<const std::string_view> usual_names, usual_tensors;
 };
 
 constexpr RowOperation kOperations[] = {
     {RowKind::softmax, "softmax", "Y = softmax(scale · X), row by row.\n",
-     kSoftmaxFields, kSoftmaxTensors, kForwardDerived, kSoftmaxTerms},
+     kSoftmaxFields, kSoftmaxTensors, kForwardDerived, kSoftmaxTerms, kSoftmaxNames, kSoftmaxInOrder},
     {RowKind::softmax_backward, "softmax_backward", "dX = scale · Y · (dY − Σ Y dY), row by row, with Y as the forward pass gave it.\n",
-     kSoftmaxBackwardFields, kSoftmaxBackwardTensors, kSoftmaxBackwardDerived, kSoftmaxBackwardTerms},
+     kSoftmaxBackwardFields, kSoftmaxBackwardTensors, kSoftmaxBackwardDerived, kSoftmaxBackwardTerms, kSoftmaxBackwardNames, {}},
     {RowKind::rmsnorm, "rmsnorm", "Y = X · rstd · (gamma + gamma_plus) with rstd = 1 / √(mean of X² + eps), row by row.\n",
-     kRmsnormFields, kRmsnormTensors, kForwardDerived, kNormTerms},
+     kRmsnormFields, kRmsnormTensors, kForwardDerived, kNormTerms, kRmsnormNames, kRmsnormInOrder},
     {RowKind::rmsnorm_backward, "rmsnorm_backward",
      "The gradients of RMSNorm, with rstd as given: x̂ = X · rstd, w = dY · gamma, dX = rstd · (w − x̂ · mean of w x̂) row by row, and "
      "dgamma = Σ dY x̂ over the rows.\n",
-     kNormBackwardFields, kRmsnormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms},
+     kNormBackwardFields, kRmsnormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms, kRmsnormBackwardNames, {}},
     {RowKind::layernorm, "layernorm", "Y = (X − mean) · rstd · gamma + beta with rstd = 1 / √(mean of (X − mean)² + eps), row by row.\n",
-     kNormFields, kLayernormTensors, kForwardDerived, kNormTerms},
+     kNormFields, kLayernormTensors, kForwardDerived, kNormTerms, kLayernormNames, kLayernormInOrder},
     {RowKind::layernorm_backward, "layernorm_backward",
      "The gradients of LayerNorm, with mean and rstd as given: x̂ = (X − mean) · rstd, w = dY · gamma, "
      "dX = rstd · (w − mean of w − x̂ · mean of w x̂) row by row, and dgamma = Σ dY x̂, dbeta = Σ dY over the rows.\n",
-     kNormBackwardFields, kLayernormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms},
+     kNormBackwardFields, kLayernormBackwardTensors, kNormBackwardDerived, kNormBackwardTerms, kLayernormBackwardNames, {}},
 };
 
 // clang-format on
@@ -233,6 +249,13 @@ class Rows final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return quantized_; }
+
+  // Of gradients that are sums over the rows.
+  std::string_view sum_length(std::string_view output) const override {
+    return output == "dgamma" || output == "dbeta" ? "m" : "";
+  }
+
+  Usual usual() const override { return {row_.usual_names, row_.usual_tensors, kDeepProblems}; }
 
   std::unique_ptr<StagedComputation> staged(const Problem& problem, const Manifest& manifest, int,
                                             const CaseTensors& tensors,

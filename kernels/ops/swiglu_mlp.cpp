@@ -124,6 +124,11 @@ SwigluContract contract_of(const Problem& terms) {
   return {unit.unit, unit.instruction, static_cast<SiluForm>(form - kSiluForms.begin())};
 }
 
+constexpr std::array<std::string_view, 1> kUsualNames = {"swiglu"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {
+    "tokens=64 d=64 hidden=128 d_out=64", "tokens=64 d=128 hidden=256 d_out=128",
+    "tokens=16 d=64 hidden=512 d_out=64"};
+
 class SwigluMlp final : public Operation {
  public:
   std::string_view name() const override { return "swiglu_mlp"; }
@@ -180,6 +185,8 @@ class SwigluMlp final : public Operation {
   }
 
   std::span<const Quantized> quantized() const override { return kQuantized; }
+
+  Usual usual() const override { return {kUsualNames, {}, kDeepProblems}; }
 
   std::unique_ptr<StagedComputation> staged(const Problem&, const Manifest& manifest, int sm,
                                             const CaseTensors& tensors,

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "kernels/manifest/problem.h"
+#include "oracles/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -21,71 +21,30 @@ namespace {
 using emulator::EntrySurvey;
 using emulator::ParameterSurvey;
 
-// The words of entry points, the longer operations first: a backward softmax is one.
-struct NameRule {
-  std::string_view operation;
-  std::vector<std::string_view> all;  // each of them is in the name
-};
-
-const std::vector<NameRule>& name_rules() {
-  static const std::vector<NameRule> rules = {
-      {"attention_backward", {"attention", "backward"}},
-      {"attention_backward", {"attn", "bwd"}},
-      {"attention_backward", {"flash", "bwd"}},
-      {"softmax_backward", {"softmax", "backward"}},
-      {"softmax_backward", {"softmax", "bwd"}},
-      {"rmsnorm_backward", {"rms", "norm", "backward"}},
-      {"rmsnorm_backward", {"rms", "norm", "bwd"}},
-      {"layernorm_backward", {"layer", "norm", "backward"}},
-      {"layernorm_backward", {"layer", "norm", "bwd"}},
-      {"linear_backward", {"linear", "backward"}},
-      {"linear_backward", {"linear", "bwd"}},
-      {"attention", {"attention"}},
-      {"attention", {"attn"}},
-      {"attention", {"flash"}},
-      {"attention", {"fmha"}},
-      {"softmax", {"softmax"}},
-      {"rmsnorm", {"rms", "norm"}},
-      {"layernorm", {"layer", "norm"}},
-      {"layernorm", {"layernorm"}},
-      {"swiglu_mlp", {"swiglu"}},
-      {"quantize", {"quant"}},
-      {"grouped_gemm", {"group", "gemm"}},
-      {"grouped_gemm", {"group", "matmul"}},
-      {"gemm", {"gemm"}},
-      {"gemm", {"matmul"}},
-  };
-  return rules;
-}
-
 std::string lower(std::string_view text) {
   std::string out;
   for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 
-// Tensors in the order that kernels of an operation usually take them, by how many addresses they
-// take.
-std::vector<std::string_view> usual_tensors(std::string_view operation, std::size_t count) {
-  static const std::map<std::string_view, std::vector<std::vector<std::string_view>>> usual = {
-      {"gemm", {{"a", "b", "d"}, {"a", "b", "bias", "d"}, {"a", "b", "c", "bias", "d"}}},
-      {"softmax", {{"x", "y"}}},
-      {"rmsnorm", {{"x", "gamma", "y"}}},
-      {"layernorm", {{"x", "gamma", "beta", "y"}}},
-      {"quantize", {{"x", "q", "scale"}, {"x", "q", "scale", "amax"}}},
-      {"attention", {{"q", "k", "v", "o"}, {"q", "k", "v", "o", "lse"}}},
-  };
-  const auto found = usual.find(operation);
-  if (found == usual.end()) return {};
-  const auto& lists = found->second;
-  for (const auto& list : lists) {
-    if (list.size() >= count) return {list.begin(), list.begin() + static_cast<long>(count)};
+// How many letters of these words a name has; 0: it lacks one of them.
+std::size_t letters(std::string_view name, std::string_view words) {
+  std::size_t count = 0;
+  for (const std::string_view word : split(words, ' ')) {
+    if (name.find(word) == std::string_view::npos) return 0;
+    count += word.size();
   }
-  return lists.back();
+  return count;
 }
 
+// The tensors of a kernel that takes so many addresses.
 std::vector<std::string_view> tensors_of(const Operation& operation, std::size_t count) {
-  std::vector<std::string_view> names = usual_tensors(operation.name(), count);
+  std::vector<std::string_view> names;
+  for (const std::string_view list : operation.usual().tensors) {
+    names = split(list, ' ');
+    if (names.size() >= count) break;
+  }
+  if (names.size() > count) names.resize(count);
   for (const TensorName& tensor : operation.tensor_names()) {
     if (names.size() >= count) break;
     if (tensor.in_place_of.empty() && std::ranges::count(names, tensor.name) == 0)
@@ -445,13 +404,17 @@ std::string launch_lines(const EntrySurvey& entry) {
 
 OperationGuess guess_operation(const EntrySurvey& entry) {
   const std::string name = lower(entry.name);
-  for (const NameRule& rule : name_rules()) {
-    const bool fits = std::ranges::all_of(
-        rule.all, [&](std::string_view word) { return name.find(word) != std::string::npos; });
-    if (fits) {
-      return {find_operation(rule.operation),
-              fmt::format("its name has \"{}\"", fmt::join(rule.all, "\" and \"")), ""};
+  const Operation* best = nullptr;
+  std::string_view words;
+  for (const Operation* operation : all_operations()) {
+    for (const std::string_view usual : operation->usual().names) {
+      if (letters(name, usual) <= letters(name, words)) continue;
+      best = operation;
+      words = usual;
     }
+  }
+  if (best != nullptr) {
+    return {best, fmt::format("its name has \"{}\"", fmt::join(split(words, ' '), "\" and \"")), ""};
   }
   if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry), ""};
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/propagation/unfused_attention.h"
+#include "harness/mutation/unfused_attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attention without a fused kernel: exact where every matrix on the way is a bf16 number, off by
 // its roundings elsewhere.
-#include "harness/propagation/unfused_attention.h"
+#include "harness/mutation/unfused_attention.h"
 
 #include <gtest/gtest.h>
 
