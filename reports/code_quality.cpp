@@ -13,7 +13,7 @@ namespace plumbline {
 std::string code_quality_json(const RunRecord& record, const std::string& root) {
   using Json = nlohmann::ordered_json;
   Json issues = Json::array();
-  for (const CodePlace& place : code_places(record, root)) {
+  for (const PlaceFindings& place : code_places(record, root)) {
     const FindingPlace& first = place.first;
     if (first.file.starts_with('/')) continue;  // no file of the repository
     issues.push_back(

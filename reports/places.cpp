@@ -112,12 +112,12 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
   return places;
 }
 
-std::vector<CodePlace> code_places(const RunRecord& record, const std::string& root) {
+std::vector<PlaceFindings> code_places(const RunRecord& record, const std::string& root) {
   std::vector<FindingPlace> all = finding_places(record, root);
   std::ranges::move(store_places(record, root), std::back_inserter(all));
   using Line = std::tuple<std::string, int>;
   std::map<std::tuple<std::string, Line, Line>, std::size_t> known;
-  std::vector<CodePlace> places;
+  std::vector<PlaceFindings> places;
   for (FindingPlace& place : all) {
     Line here{place.file, place.line}, there = here;
     // Only where both accesses are known does the place of the other one tell findings apart.
@@ -126,20 +126,20 @@ std::vector<CodePlace> code_places(const RunRecord& record, const std::string& r
         known.emplace(std::tuple(place.finding.kind, std::min(here, there), std::max(here, there)),
                       places.size());
     if (added) places.push_back({place, {}, 0, {}});
-    CodePlace& one = places[at->second];
+    PlaceFindings& one = places[at->second];
     if (std::ranges::find(one.kernels, place.kernel) == one.kernels.end())
       one.kernels.push_back(place.kernel);
     one.cases += place.cases;
   }
   // Counting the findings of a kind in a file instead of naming the line keeps a fingerprint.
-  std::vector<CodePlace*> by_line;
-  for (CodePlace& place : places) by_line.push_back(&place);
-  std::ranges::stable_sort(by_line, {}, [](const CodePlace* place) {
+  std::vector<PlaceFindings*> by_line;
+  for (PlaceFindings& place : places) by_line.push_back(&place);
+  std::ranges::stable_sort(by_line, {}, [](const PlaceFindings* place) {
     const FindingPlace& f = place->first;
     return std::tuple(f.finding.kind, f.file, f.line, f.other.file, f.other.line);
   });
   std::map<std::string, int> count;
-  for (CodePlace* place : by_line) {
+  for (PlaceFindings* place : by_line) {
     const std::string kind = fmt::format("{}\n{}", place->first.finding.kind, place->first.file);
     place->fingerprint =
         fmt::format("{:016x}", fingerprint(fmt::format("{}\n{}", kind, ++count[kind])));
@@ -147,7 +147,7 @@ std::vector<CodePlace> code_places(const RunRecord& record, const std::string& r
   return places;
 }
 
-std::string seen_in(const CodePlace& place) {
+std::string seen_in(const PlaceFindings& place) {
   const std::size_t others = place.kernels.size() - 1;
   return fmt::format("Seen in {} case{} of {}{}; replay one with: plumbline replay {}", place.cases,
                      place.cases == 1 ? "" : "s", place.first.kernel,

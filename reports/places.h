@@ -26,7 +26,7 @@ struct FindingPlace {
 };
 
 // What the findings of one kind at one line have in common, whatever kernels and cases met them.
-struct CodePlace {
+struct PlaceFindings {
   FindingPlace first;  // of the kernel with most cases
   std::vector<std::string> kernels;
   std::int64_t cases = 0;
@@ -45,10 +45,10 @@ std::vector<FindingPlace> finding_places(const RunRecord& record, const std::str
 
 // Findings and the stores of wrong outputs, each kind and line once: kernels share their headers. A
 // race that was seen from both of its sides is one as well.
-std::vector<CodePlace> code_places(const RunRecord& record, const std::string& root);
+std::vector<PlaceFindings> code_places(const RunRecord& record, const std::string& root);
 
 // "Seen in 3 cases of gemm_bf16 and 2 other kernels; replay one with: plumbline replay ...".
-std::string seen_in(const CodePlace& place);
+std::string seen_in(const PlaceFindings& place);
 
 // The path below `root`, where it lies there.
 std::string relative_to(const std::string& root, const std::string& file);

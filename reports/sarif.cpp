@@ -8,6 +8,7 @@
 
 #include "reports/places.h"
 #include "reports/record/escape.h"
+#include "reports/sarif_document.h"
 
 namespace plumbline {
 namespace {
@@ -16,11 +17,6 @@ using Json = nlohmann::ordered_json;
 
 // GitHub shows no more results of a run.
 constexpr std::size_t kMostResults = 5000;
-
-std::string rule_id(std::string kind) {
-  for (char& c : kind) c = c == ' ' ? '-' : c;
-  return kind;
-}
 
 // What a rule is about, for people who do not know plumbline, and where to look first.
 struct RuleHelp {
@@ -95,16 +91,8 @@ Json rule(const std::string& id, const std::string& kind) {
           {"properties", {{"tags", {"gpu", "correctness"}}, {"precision", "very-high"}}}};
 }
 
-Json location(const std::string& file, int line) {
-  const bool absolute = file.starts_with('/');
-  Json artifact = {{"uri", (absolute ? "file://" : "") + uri_path(readable(file))}};
-  if (!absolute) artifact["uriBaseId"] = "%SRCROOT%";
-  return {{"physicalLocation",
-           {{"artifactLocation", std::move(artifact)}, {"region", {{"startLine", line}}}}}};
-}
-
 Json described(const std::string& file, int line, const std::string& message) {
-  Json json = location(file, line);
+  Json json = sarif_location(file, line);
   json["message"] = {{"text", readable(message)}};
   return json;
 }
@@ -121,13 +109,13 @@ Json code_flow(const FindingPlace& place) {
                                described(place.other.file, place.other.line, f.other->text))})}};
 }
 
-Json result(const CodePlace& code, const std::string& root) {
+Json result(const PlaceFindings& code, const std::string& root) {
   const FindingPlace& place = code.first;
   const FindingRecord& f = place.finding;
-  Json json = {{"ruleId", rule_id(f.kind)},
+  Json json = {{"ruleId", sarif_rule_id(f.kind)},
                {"level", "error"},
                {"message", {{"text", readable(fmt::format("{}. {}", f.text, seen_in(code)))}}},
-               {"locations", Json::array({location(place.file, place.line)})},
+               {"locations", Json::array({sarif_location(place.file, place.line)})},
                {"partialFingerprints", {{"plumblineFinding/v2", code.fingerprint}}}};
   Json names = Json::array();
   for (const std::string& kernel : code.kernels)
@@ -149,29 +137,18 @@ Json result(const CodePlace& code, const std::string& root) {
 }  // namespace
 
 std::string sarif_json(const RunRecord& record, const std::string& root) {
-  std::vector<CodePlace> places = code_places(record, root);
+  std::vector<PlaceFindings> places = code_places(record, root);
   if (places.size() > kMostResults) places.resize(kMostResults);
   std::map<std::string, std::string> rules;  // id -> kind
   Json results = Json::array(), rule_list = Json::array();
-  for (const CodePlace& place : places) {
+  for (const PlaceFindings& place : places) {
     const std::string& kind = place.first.finding.kind;
-    rules[rule_id(kind)] = kind;
+    rules[sarif_rule_id(kind)] = kind;
     results.push_back(result(place, root));
   }
   for (const auto& [id, kind] : rules) rule_list.push_back(rule(id, kind));
-  const Json sarif = {
-      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-      {"version", "2.1.0"},
-      {"runs",
-       Json::array({{{"tool",
-                      {{"driver",
-                        {{"name", "plumbline"},
-                         {"version", record.plumbline_version},
-                         {"rules", std::move(rule_list)}}}}},
-                     {"automationDetails", {{"id", fmt::format("plumbline/{}/", record.verb)}}},
-                     {"columnKind", "utf16CodeUnits"},
-                     {"results", std::move(results)}}})}};
-  return sarif.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return sarif_document(record.plumbline_version, record.verb, std::move(rule_list),
+                        std::move(results));
 }
 
 }  // namespace plumbline

@@ -11,6 +11,7 @@
 
 #include "fuzz/plan/plan.h"
 #include "harness/cli/session.h"
+#include "harness/build_info.h"
 #include "harness/cli/verbs.h"
 #include "harness/judge/case_runner.h"
 #include "harness/launch/interrupt.h"
@@ -19,6 +20,7 @@
 #include "harness/perf/advice.h"
 #include "harness/perf/occupancy.h"
 #include "harness/perf/perf_record.h"
+#include "harness/perf/perf_report.h"
 #include "harness/perf/regression.h"
 #include "harness/perf/roofline.h"
 #include "oracles/base/text.h"
@@ -198,16 +200,15 @@ void print_occupancy(const PerfLaunch& launch, int sm, const Chip* chip, const F
   const Multiprocessor* const on = multiprocessor(sm);
   if (on == nullptr)
     return print("occupancy", fmt::format("unknown: no figures of sm_{} here", sm));
-  const std::int64_t registers = launch.compiled ? launch.compiled->registers : 0;
-  const Occupancy held = occupancy(*on, launch.threads(), registers, launch.shared_bytes);
+  const Occupancy held = occupancy(*on, launch.needs());
   print("occupancy",
         fmt::format("{} on a multiprocessor, {:.0f} % of its warps, limited by {}{}",
                     counted(held.blocks, "block"), 100 * held.share, name(held.limiter),
                     launch.compiled ? "" : " (registers are not known)"));
   if (chip == nullptr) return;
   const Waves in = waves(launch.blocks(), chip->multiprocessors, held.blocks);
-  print("waves", fmt::format("{} of an {} with {} multiprocessors, {:.0f} % full", in.count,
-                             chip->name, chip->multiprocessors, 100 * in.filled));
+  print("waves", fmt::format("{} of {} with {} multiprocessors, {:.0f} % full", in.count,
+                             one_of(*chip), chip->multiprocessors, 100 * in.filled));
 }
 
 // "9 % tensor, 12 % memory, ..."
@@ -264,6 +265,11 @@ void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& 
   }
   if (all[tensor_macs] > 0)
     print("tensor cores", fmt::format("{} products", grouped(all[tensor_macs])));
+  if (launch.tensor_columns > 0) {
+    print("tensor memory",
+          fmt::format("{} columns of 512, {} bytes to and from registers", launch.tensor_columns,
+                      grouped(all[tensor_memory_bytes])));
+  }
   if (all[barriers] > 0)
     print("barriers", fmt::format("{} of whole blocks", grouped(all[barriers])));
   print("memory",
@@ -296,57 +302,38 @@ void print_lines(const PerfLaunch& launch, Terminal& terminal) {
   }
 }
 
-std::string bound_words(const Ceiling& top, const Chip& chip) {
-  switch (top.bound) {
-    case Bound::memory:
-      return "bound by memory";
-    case Bound::tensor_cores:
-      return "bound by its products";
-    case Bound::grid:
-      break;
-  }
-  return fmt::format("bound by its grid, of fewer blocks than {} multiprocessors",
-                     chip.multiprocessors);
-}
-
 // Names in PTX may be no UTF-8.
 std::string line_of(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// How many pieces of advice it has.
-std::int64_t print_entry(const PerfEntry& entry, const Chip* chip, const Arguments& arguments,
-                         Terminal& terminal) {
-  const std::vector<Advice> all = advice(entry);
-  const auto pieces = static_cast<std::int64_t>(all.size());
+void print_result(const PerfResult& result, const Arguments& arguments, Terminal& terminal) {
+  const PerfEntry& entry = result.entry;
   if (arguments.format == OutputFormat::json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(perf_json({{entry}}))["entries"][0];
     json["advice"] = nlohmann::ordered_json::array();
-    for (const Advice& one : all)
+    for (const Advice& one : result.advice)
       json["advice"].push_back({{"rule", one.rule}, {"words", one.words}});
-    terminal.print(line_of(json));
-    return pieces;
+    return terminal.print(line_of(json));
   }
   const std::string title = fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
   if (arguments.format == OutputFormat::line || arguments.quiet) {
-    for (const Advice& one : all)
+    for (const Advice& one : result.advice)
       terminal.print(fmt::format("{}: {}: {}", one.rule, title, one.words));
-    return pieces;
+    return;
   }
   terminal.print_wrapped(terminal.bold(title));
   for (const PerfLaunch& launch : entry.launches) {
-    print_launch(launch, entry.sm, chip, terminal);
+    print_launch(launch, entry.sm, result.chip, terminal);
     if (arguments.verbose) print_lines(launch, terminal);
   }
-  if (const std::optional<Ceiling> top = chip != nullptr ? ceiling(entry, *chip) : std::nullopt) {
-    terminal.print_wrapped(fmt::format(
-        "  at most {:.3g} % of the {} peak of an {}, {}: {:.3g} useful products for each byte",
-        100 * top->share, top->peak, chip->name, bound_words(*top, *chip), top->intensity));
+  if (result.chip != nullptr) {
+    if (const std::optional<Ceiling> top = ceiling(entry, *result.chip))
+      terminal.print_wrapped("  " + ceiling_words(*top, *result.chip));
   }
-  for (const Advice& one : all)
+  for (const Advice& one : result.advice)
     terminal.print_wrapped(
         fmt::format("  {} {}", terminal.yellow(fmt::format("{}:", one.rule)), one.words));
-  return pieces;
 }
 
 ExitCode print_comparison(const PerfComparison& comparison, const Arguments& arguments,
@@ -356,12 +343,14 @@ ExitCode print_comparison(const PerfComparison& comparison, const Arguments& arg
   for (const CounterChange& change : comparison.changes) {
     grown += change.grew();
     if (json) {
+      std::vector<std::string> lines;
+      for (const GrownLine& line : change.lines) lines.push_back(line.words);
       terminal.print(line_of({{"change", change.grew() ? "grew" : "shrank"},
                               {"what", change.what},
                               {"of", change.kernel},
                               {"before", change.before},
                               {"now", change.after},
-                              {"lines", change.lines}}));
+                              {"lines", lines}}));
       continue;
     }
     const std::string word = change.grew() ? terminal.red("grew  ") : terminal.green("shrank");
@@ -387,7 +376,7 @@ Result<const Chip*> chip_for(const Arguments& arguments, int sm) {
   const Result<const Chip*> chip = find_chip(arguments.chip);
   if (!chip || (*chip)->sm == sm) return chip;
   return Error{ErrorKind::bad_input,
-               fmt::format("an {} is sm_{}, and the kernel is counted as sm_{}", (*chip)->name,
+               fmt::format("{} is sm_{}, and the kernel is counted as sm_{}", one_of(**chip),
                            (*chip)->sm, sm),
                "--chip", fmt::format("--sm {}", (*chip)->sm)};
 }
@@ -424,7 +413,12 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
     return report_error(
         {ErrorKind::bad_input, "cannot create: " + code.message(), folder.string(), ""});
   }
-  PerfRecord record;
+  PerfReport report{.results = {},
+                    .comparison = {},
+                    .strict = arguments.strict,
+                    .run_id = id,
+                    .version = kVersion,
+                    .root = std::filesystem::current_path().string()};
   bool broken = false;
   std::int64_t pieces = 0;  // of advice
   for (const PerfJob& job : *jobs) {
@@ -441,21 +435,32 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
     }
     const Result<const Chip*> chip = chip_for(arguments, entry->sm);
     if (!chip) return report_error(chip.error());
-    pieces += print_entry(*entry, *chip, arguments, terminal);
-    record.entries.push_back(*std::move(entry));
+    PerfResult result{.entry = *std::move(entry), .advice = {}, .chip = *chip};
+    result.advice = advice(result.entry);
+    pieces += std::ssize(result.advice);
+    print_result(result, arguments, terminal);
+    report.results.push_back(std::move(result));
   }
-  const std::filesystem::path path = folder / "perf.json";
-  const Status written = write_file(path, perf_json(record));
-  if (!written) return report_error(written.error());
+  PerfRecord record;
+  for (const PerfResult& result : report.results) record.entries.push_back(result.entry);
+  if (!arguments.baseline.empty() && !interrupted())
+    report.comparison = compare_perf(baseline, record);
+  for (const auto& [file, text] : {std::pair{"perf.json", perf_json(record)},
+                                   {"report.html", perf_html(report)},
+                                   {"summary.md", perf_markdown(report)},
+                                   {"report.sarif", perf_sarif(report)}}) {
+    const Status written = write_file(folder / file, text);
+    if (!written) return report_error(written.error());
+  }
   link_beside(folder, kLatestOfPerf);
   if (arguments.format == OutputFormat::human) {
-    terminal.print(fmt::format("perf: {} counted, {} of advice; record: {}",
-                               counted(static_cast<std::int64_t>(record.entries.size()), "kernel"),
-                               counted(pieces, "piece"), path.string()));
+    terminal.print(fmt::format(
+        "perf: {} counted, {} of advice; report: {}", counted(std::ssize(report.results), "kernel"),
+        counted(pieces, "piece"), (folder / "report.html").string()));
   }
   if (interrupted()) return ExitCode::interrupted;
-  if (arguments.baseline.empty()) return broken ? ExitCode::could_not_run : ExitCode::held;
-  const ExitCode compared = print_comparison(compare_perf(baseline, record), arguments, terminal);
+  if (!report.comparison) return broken ? ExitCode::could_not_run : ExitCode::held;
+  const ExitCode compared = print_comparison(*report.comparison, arguments, terminal);
   return broken && compared != ExitCode::broken ? ExitCode::could_not_run : compared;
 }
 

@@ -47,12 +47,13 @@ enum class Counter : std::uint8_t {
   bulk_bytes,       // of bulk and tensor copies, between global and shared memory
   bulk_fill_bytes,  // that a tensor copy fills, since they lie outside the tensor
   tensor_macs,      // m * n * k
+  tensor_memory_bytes,  // that tcgen05.ld and tcgen05.st move
   barriers,         // of the CTA that all its warps passed
   idle_barriers,    // with no access of memory since the barrier before
   copy_waits,       // for cp.async copies that were in flight
   exposed_copy_waits  // of these, the ones that follow the copies without a product between
 };
-constexpr std::size_t kCounters = 20;
+constexpr std::size_t kCounters = 21;
 
 class Counts {
  public:
@@ -95,6 +96,7 @@ struct LaunchTraffic {
   std::uint64_t sectors_only_read = 0;           // of global memory, each once in the launch
   std::uint64_t sectors_written = 0;
   std::int64_t static_shared_bytes = 0;
+  int tensor_columns = 0;  // of tensor memory, the most that a CTA held at once
 };
 
 }  // namespace plumbline

@@ -15,6 +15,9 @@ namespace plumbline {
 struct Advice {
   std::string_view rule;  // "uncoalesced"
   std::string words;      // a whole sentence
+  // Where it is in the source, or in the PTX; empty where it is about the launch.
+  std::string file{};
+  int line = 0;
 };
 
 namespace advice_limits {

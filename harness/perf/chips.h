@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "oracles/base/result.h"
@@ -27,9 +28,10 @@ const Multiprocessor* multiprocessor(int sm);
 struct TensorPeaks {
   double bits16;  // f16 and bf16, f32 accumulators
   double tf32;
-  double fp8;  // f32 accumulators
+  double fp8;  // f32 accumulators; FP6 has the same
   double int8;
   double f64;
+  double fp4;  // with scales of blocks
 };
 
 struct Chip {
@@ -46,6 +48,9 @@ std::span<const Chip> chips();
 
 // The chip that stands for a compute capability unless another one is named: null where none does.
 const Chip* usual_chip(int sm);
+
+// "an H100 SXM".
+std::string one_of(const Chip& chip);
 
 // By its name, whatever the case of its letters. An Error names the nearest one.
 Result<const Chip*> find_chip(std::string_view name);

@@ -30,6 +30,7 @@ constexpr std::array<CounterInfo, kCounters> kTable = {{
     {bulk_bytes,              "bulk_bytes",              "bytes of bulk copies",                true,  ""},
     {bulk_fill_bytes,         "bulk_fill_bytes",         "bytes that bulk copies fill",         true,  ""},
     {tensor_macs,             "tensor_macs",             "tensor-core products",                true,  "sm__ops_path_tensor_src_*.sum, which counts two a product"},
+    {tensor_memory_bytes,     "tensor_memory_bytes",     "bytes to and from tensor memory",     true,  ""},
     {barriers,                "barriers",                "barriers of whole blocks",            true,  ""},
     {idle_barriers,           "idle_barriers",           "barriers with nothing between",       true,  ""},
     {copy_waits,              "copy_waits",              "waits for cp.async",                  false, ""},
@@ -43,7 +44,9 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 3> kTensor = {"mma", "wgmma", "wmma"};
+constexpr std::array<std::string_view, 4> kTensor = {"mma", "wgmma", "wmma", "tcgen05"};
+constexpr std::array<std::string_view, 6> kMoves = {"load", "store", "ld",
+                                                    "st",   "cp",    "shift"};  // of them
 constexpr std::array<std::string_view, 11> kMemory = {
     "ld",       "ldu",       "st",       "atom",     "red",      "cp",
     "prefetch", "tensormap", "ldmatrix", "stmatrix", "movmatrix"};
@@ -75,8 +78,10 @@ InstructionClass class_of(std::string_view instruction) {
   };
   if (has(kMemory)) return InstructionClass::memory;
   if (has(kTensor)) {
-    const bool moves = parts.size() > 1 && (parts[1] == "load" || parts[1] == "store");
-    return moves ? InstructionClass::memory : InstructionClass::tensor;
+    const std::string_view verb = parts.size() > 1 ? parts[1] : "";
+    if (std::ranges::count(kMoves, verb) > 0) return InstructionClass::memory;
+    const bool multiplies = parts[0] != "tcgen05" || verb == "mma";
+    return multiplies ? InstructionClass::tensor : InstructionClass::control;
   }
   if (has(kControl)) return InstructionClass::control;
   if (has(kFloating)) return InstructionClass::floating;

@@ -13,24 +13,26 @@ constexpr std::int64_t up_to_multiple(std::int64_t value, std::int64_t unit) {
 }  // namespace
 
 std::string_view name(Limiter limiter) {
-  constexpr std::array<std::string_view, 4> kNames = {"registers", "shared memory", "warps",
-                                                      "blocks"};
+  constexpr std::array<std::string_view, 5> kNames = {"registers", "shared memory",
+                                                      "tensor memory", "warps", "blocks"};
   return kNames[static_cast<std::size_t>(limiter)];
 }
 
-Occupancy occupancy(const Multiprocessor& on, std::int64_t threads, std::int64_t registers,
-                    std::int64_t shared_bytes) {
+Occupancy occupancy(const Multiprocessor& on, const BlockNeeds& block) {
   constexpr std::int64_t kRegisterUnit = 256, kParts = 4, kSharedUnit = 128, kReserved = 1024;
-  const std::int64_t warps = (threads + 31) / 32;
+  constexpr std::int64_t kTensorColumns = 512;
+  const std::int64_t warps = (block.threads + 31) / 32;
   Occupancy result{.blocks = on.blocks, .limiter = Limiter::blocks};
   const auto limit = [&](std::int64_t blocks, Limiter by) {
     if (blocks < result.blocks) result = {.blocks = blocks, .limiter = by};
   };
   limit(on.warps / warps, Limiter::warps);
-  limit(on.shared_bytes / up_to_multiple(shared_bytes + kReserved, kSharedUnit),
+  limit(on.shared_bytes / up_to_multiple(block.shared_bytes + kReserved, kSharedUnit),
         Limiter::shared_memory);
-  if (registers > 0) {
-    const std::int64_t of_a_warp = up_to_multiple(registers * 32, kRegisterUnit);
+  if (block.tensor_columns > 0)
+    limit(kTensorColumns / block.tensor_columns, Limiter::tensor_memory);
+  if (block.registers > 0) {
+    const std::int64_t of_a_warp = up_to_multiple(block.registers * 32, kRegisterUnit);
     limit(on.registers / kParts / of_a_warp * kParts / warps, Limiter::registers);
   }
   result.warps = result.blocks * warps;

@@ -72,6 +72,7 @@ Json json_of(const PerfLaunch& launch) {
                {"shared_bytes", launch.shared_bytes},
                {"sectors_only_read", launch.sectors_only_read},
                {"sectors_written", launch.sectors_written}};
+  if (launch.tensor_columns > 0) json["tensor_columns"] = launch.tensor_columns;
   if (launch.compiled) {
     json["compiled"] = {{"registers", launch.compiled->registers},
                         {"stack_bytes", launch.compiled->stack_bytes},
@@ -119,6 +120,7 @@ PerfLaunch launch_of(const nlohmann::json& json) {
   launch.shared_bytes = json.at("shared_bytes");
   launch.sectors_only_read = json.at("sectors_only_read");
   launch.sectors_written = json.at("sectors_written");
+  launch.tensor_columns = json.value("tensor_columns", 0);
   if (json.contains("compiled")) {
     const nlohmann::json& compiled = json["compiled"];
     launch.compiled = {compiled.at("registers"), compiled.at("stack_bytes"),
@@ -174,6 +176,7 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
   out.shared_bytes = traffic.static_shared_bytes + launch.dynamic_shared_bytes;
   out.sectors_only_read = traffic.sectors_only_read;
   out.sectors_written = traffic.sectors_written;
+  out.tensor_columns = traffic.tensor_columns;
   std::map<std::tuple<std::string, std::string, std::string>, PerfLine> lines;
   for (const InstructionTraffic& one : traffic.instructions) {
     std::string at = place_of(one.place);
@@ -185,6 +188,9 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
       line.inlined_at = std::move(inlined_at);
       line.instruction = one.instruction;
       line.ptx_line = one.place.ptx_line;
+      const bool has_source = !one.place.source_file.empty();
+      line.file = has_source ? one.place.source_file : one.place.ptx_file;
+      line.file_line = has_source ? one.place.source_line : one.place.ptx_line;
     }
     if (one.access != Access::none) {
       line.access = one.access;

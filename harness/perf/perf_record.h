@@ -13,6 +13,7 @@
 #include "harness/launch/launch_result.h"
 #include "harness/perf/compiled.h"
 #include "harness/perf/counters.h"
+#include "harness/perf/occupancy.h"
 #include "oracles/base/result.h"
 
 namespace plumbline {
@@ -26,6 +27,9 @@ struct PerfLine {
   int bytes = 0;     // of a lane in one access
   int ptx_line = 0;  // of the first one
   Counts counts;
+  // The whole path of `at` and its line, of a launch that was counted here: perf.json has no paths.
+  std::string file{};
+  int file_line = 0;
 
   // "ldmatrix.sync.aligned.m8n8.x4.shared.b16 at tile.cuh:31 (inlined at gemm.cu:40)"
   std::string text() const;
@@ -40,6 +44,7 @@ struct PerfLaunch {
   std::array<std::int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::int64_t shared_bytes = 0;                             // of a block, static and dynamic
   std::uint64_t sectors_only_read = 0, sectors_written = 0;  // of the launch, each once
+  int tensor_columns = 0;                                    // of tensor memory, of a block
   std::optional<CompiledEntry> compiled;
   Counts totals;
   std::array<std::uint64_t, kInstructionClasses> classes{};  // warp instructions, of each
@@ -48,6 +53,11 @@ struct PerfLaunch {
   std::int64_t blocks() const { return grid[0] * grid[1] * grid[2]; }
 
   std::int64_t threads() const { return block[0] * block[1] * block[2]; }
+
+  // What a block takes of its multiprocessor.
+  BlockNeeds needs() const {
+    return {threads(), compiled ? compiled->registers : 0, shared_bytes, tensor_columns};
+  }
 
   // What has to cross the memory bus if caches begin empty and outputs leave them: a sector that is
   // read and written counts once.

@@ -2,7 +2,6 @@
 #include "harness/perf/regression.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,23 +16,22 @@ std::string name_of(const PerfEntry& entry) {
   return fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
 }
 
-// Lines with more of it than lines of the same place had, the largest growth first.
-std::vector<std::string> lines_that_grew(const PerfLaunch& before, const PerfLaunch& after,
+std::vector<GrownLine> lines_that_grew(const PerfLaunch& before, const PerfLaunch& after,
                                          Counter counter) {
-  std::vector<std::pair<std::uint64_t, std::string>> grown;
+  std::vector<std::pair<std::uint64_t, GrownLine>> grown;
   for (const PerfLine& line : after.lines) {
     const auto same = std::ranges::find_if(
         before.lines, [&](const PerfLine& other) { return other.same_place(line); });
     const std::uint64_t old = same == before.lines.end() ? 0 : same->counts[counter];
     const std::uint64_t now = line.counts[counter];
     if (now <= old) continue;
-    grown.emplace_back(now - old,
-                       same == before.lines.end()
-                           ? fmt::format("{}: {}, a new line", line.text(), now)
-                           : fmt::format("{}: {} before, {} now", line.text(), old, now));
+    std::string words = same == before.lines.end()
+                            ? fmt::format("{}: {}, a new line", line.text(), now)
+                            : fmt::format("{}: {} before, {} now", line.text(), old, now);
+    grown.emplace_back(now - old, GrownLine{std::move(words), line.file, line.file_line});
   }
   std::ranges::stable_sort(grown, std::greater<>(), [](const auto& one) { return one.first; });
-  std::vector<std::string> lines;
+  std::vector<GrownLine> lines;
   for (std::size_t i = 0; i < std::min(kMostLines, grown.size()); ++i)
     lines.push_back(std::move(grown[i].second));
   return lines;
@@ -44,14 +42,14 @@ bool compare_launch(const std::string& name, const PerfLaunch& before, const Per
                     PerfComparison& out) {
   const std::size_t changes = out.changes.size();
   const auto compare = [&](std::string_view what, std::uint64_t old, std::uint64_t now,
-                           std::vector<std::string> lines) {
+                           std::vector<GrownLine> lines) {
     if (old != now) out.changes.push_back({name, std::string(what), old, now, std::move(lines)});
   };
   for (const CounterInfo& info : counter_table()) {
     if (!info.costs) continue;
     const std::uint64_t old = before.totals[info.counter], now = after.totals[info.counter];
     compare(info.words, old, now,
-            now > old ? lines_that_grew(before, after, info.counter) : std::vector<std::string>());
+            now > old ? lines_that_grew(before, after, info.counter) : std::vector<GrownLine>());
   }
   compare("bytes of memory at least", before.least_memory_bytes(), after.least_memory_bytes(), {});
   compare("bytes of shared memory of a block", static_cast<std::uint64_t>(before.shared_bytes),
@@ -81,7 +79,7 @@ std::string CounterChange::text() const {
     const double change = static_cast<double>(after) / static_cast<double>(before) - 1;
     text += fmt::format(" ({:+.1f} %)", 100 * change);
   }
-  if (!lines.empty()) text += fmt::format("; {}", fmt::join(lines, "; "));
+  for (const GrownLine& line : lines) text += "; " + line.words;
   return text;
 }
 

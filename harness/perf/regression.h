@@ -11,12 +11,19 @@
 
 namespace plumbline {
 
+// A line that has more of a counter than lines of the same place had.
+struct GrownLine {
+  std::string words;  // "ldmatrix... at tile.cuh:31: 16 before, 32 now"
+  std::string file;   // as in PerfLine
+  int line = 0;
+};
+
 struct CounterChange {
-  std::string
-      kernel;        // "gemm_bf16 sm_90 m=256 n=256 k=256", and the launch where there are several
+  // "gemm_bf16 sm_90 m=256 n=256 k=256", and the launch where there are several.
+  std::string kernel;
   std::string what;  // "wavefronts of shared memory"
   std::uint64_t before = 0, after = 0;
-  std::vector<std::string> lines;  // that grew, the one that grew most first
+  std::vector<GrownLine> lines;  // the one that grew most first
 
   bool grew() const { return after > before; }
 

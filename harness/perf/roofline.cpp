@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "harness/perf/roofline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "oracles/base/text.h"
 
 namespace plumbline {
+namespace {
+
+std::string duration_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
+}  // namespace
 
 double peak_of(const std::string& instruction, const TensorPeaks& peaks, std::string& words) {
   // The type of A, or of both factors; the accumulator's says nothing.
   const std::vector<std::string_view> parts = split(instruction, '.');
   const auto has = [&](std::string_view word) { return std::ranges::count(parts, word) > 0; };
+  if (has("kind::mxf4") || has("kind::mxf4nvf4")) return words = "FP4", peaks.fp4;
+  if (has("kind::f8f6f4") || has("kind::mxf8f6f4")) return words = "FP8", peaks.fp8;
+  if (has("kind::i8")) return words = "INT8", peaks.int8;
+  if (has("kind::tf32")) return words = "TF32", peaks.tf32;
+  if (has("kind::f16")) return words = "16-bit", peaks.bits16;
   if (has("e4m3") || has("e5m2")) return words = "FP8", peaks.fp8;
   if (has("s8") || has("u8")) return words = "INT8", peaks.int8;
   if (has("tf32")) return words = "TF32", peaks.tf32;
@@ -61,14 +77,34 @@ std::optional<Ceiling> ceiling(const PerfEntry& entry, const Chip& chip) {
     seconds += longest;
     bytes += moved;
   }
-  if (best_peak == 0 || seconds == 0 || bytes == 0) return std::nullopt;
+  if (seconds == 0 || bytes == 0) return std::nullopt;
   const double useful = std::min(entry.useful_macs.value_or(macs), macs);
+  out.seconds = seconds;
   out.intensity = useful / bytes;
-  out.share = useful / (best_peak * 0.5e12) / seconds;
+  out.peak_rate = best_peak;
+  if (best_peak > 0) out.share = useful / (best_peak * 0.5e12) / seconds;
   out.bound = by_memory >= std::max(by_tensor, by_grid) ? Bound::memory
               : by_grid >= by_tensor                    ? Bound::grid
                                                         : Bound::tensor_cores;
   return out;
+}
+
+std::string_view name(Bound bound) {
+  constexpr std::array<std::string_view, 3> kNames = {"memory", "products", "grid"};
+  return kNames[static_cast<std::size_t>(bound)];
+}
+
+std::string ceiling_words(const Ceiling& top, const Chip& chip) {
+  const std::string least = fmt::format("at least {}", duration_text(top.seconds));
+  if (top.peak.empty()) return fmt::format("{} on {}, for its bytes alone", least, one_of(chip));
+  const std::string bound =
+      top.bound == Bound::grid
+          ? fmt::format("its grid, of fewer blocks than {} multiprocessors", chip.multiprocessors)
+      : top.bound == Bound::memory ? "memory"
+                                   : "its products";
+  return fmt::format(
+      "at most {:.3g} % of the {} peak of {}, bound by {}: {:.3g} useful products for each byte; {}",
+      100 * top.share, top.peak, one_of(chip), bound, top.intensity, least);
 }
 
 }  // namespace plumbline

@@ -92,7 +92,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"harness/check",                        {"oracles/...", "kernels/...", "fuzz/case", "fuzz/case_file", "reports", "reports/record",
                                               "harness/launch", "harness/judge"}},
     {"harness",                              {}},
-    {"harness/perf",                         {"oracles/base", "kernels/manifest", "reports", "reports/record", "harness/device", "harness/launch"}},
+    {"harness/perf",                         {"oracles/base", "kernels/manifest", "reports", "reports/record", "reports/html", "harness/device", "harness/launch"}},
     {"harness/scan",                         {"oracles/base", "oracles/formats", "oracles/exact", "harness/device", "harness/launch"}},
     {"harness/run",                          {"oracles/...", "kernels/...", "fuzz/...", "reports", "reports/record", "harness",
                                               "harness/device", "harness/launch", "harness/judge", "harness/explain"}},

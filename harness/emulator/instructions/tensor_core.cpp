@@ -130,6 +130,7 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
           memory.allocated());
     });
   }
+  if (warp.counts_traffic()) count_tensor_columns(warp, memory.allocated());
   // A plain store of one thread: who reads the address has to be ordered behind it.
   Pointers p{};
   p.address[0] = address_of(warp, inst, 0) - ((inst.flags & kGeneric) != 0 ? kSharedWindow : 0);
@@ -330,6 +331,8 @@ void load(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   const std::optional<Place> place = place_of(warp, inst);
   if (!place) return;
+  if (warp.counts_traffic())
+    count_tensor_memory(warp, inst, static_cast<int>(inst.e), Access::load);
   TensorMemory& memory = warp.cta().tensor_memory();
   const int quarter = warp.index() % 4;
   each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
@@ -356,6 +359,8 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
   const std::optional<Place> place = place_of(warp, inst);
   if (!place) return;
+  if (warp.counts_traffic())
+    count_tensor_memory(warp, inst, static_cast<int>(inst.e), Access::store);
   each_piece(inst, *place, [&](const Piece& piece, Slot slot) {
     TensorStore& one = warp.tensor_accesses().stores.emplace_back();
     one.column = piece.column;

@@ -134,6 +134,7 @@ void TrafficCounter::join(const TrafficCounter& other) {
   }
   read.join(other.read);
   written.join(other.written);
+  tensor_columns = std::max(tensor_columns, other.tensor_columns);
 }
 
 LaunchTraffic TrafficCounter::result(const Program& program,
@@ -153,6 +154,7 @@ LaunchTraffic TrafficCounter::result(const Program& program,
   out.sectors_only_read = read.outside(written);
   out.sectors_written = written.size();
   out.static_shared_bytes = program.static_shared_bytes;
+  out.tensor_columns = tensor_columns;
   return out;
 }
 
@@ -217,6 +219,21 @@ void count_products(Warp& warp, const Inst& inst, std::uint64_t macs) {
   counter_of(warp).counts[inst.index][Counter::tensor_macs] += macs;
   ++warp.traffic().products;
   warp.cta().traffic().used_memory = true;  // wgmma reads shared memory
+}
+
+void count_tensor_columns(Warp& warp, int columns) {
+  TrafficCounter& all = counter_of(warp);
+  all.tensor_columns = std::max(all.tensor_columns, columns);
+}
+
+void count_tensor_memory(Warp& warp, const Inst& inst, int registers, Access access) {
+  constexpr int kRegisterBytes = 4;
+  TrafficCounter& all = counter_of(warp);
+  all.access[inst.index] = access;
+  all.bytes[inst.index] = kRegisterBytes * registers;
+  all.counts[inst.index][Counter::tensor_memory_bytes] +=
+      static_cast<std::uint64_t>(32 * kRegisterBytes * registers);
+  warp.cta().traffic().used_memory = true;
 }
 
 void count_copy_wait(Warp& warp, const Inst& inst, std::uint32_t allowed) {

@@ -51,6 +51,7 @@ struct TrafficCounter {
   std::vector<Access> access;
   std::vector<int> bytes;
   SectorSet read, written;
+  int tensor_columns = 0;  // as in LaunchTraffic
 };
 
 // The same of one CTA, while it runs.
@@ -80,6 +81,10 @@ void count_bulk(Warp& warp, const Inst& inst, const BulkBox& box, bool load);
 // A range of global memory that a bulk copy uses.
 void count_bulk_range(Warp& warp, std::uint64_t address, std::uint64_t bytes, bool load);
 void count_products(Warp& warp, const Inst& inst, std::uint64_t macs);
+// Columns of tensor memory that the CTA holds now.
+void count_tensor_columns(Warp& warp, int columns);
+// Registers of all lanes that tcgen05.ld or tcgen05.st moves.
+void count_tensor_memory(Warp& warp, const Inst& inst, int registers, Access access);
 // A wait for copies of cp.async that leaves at most `allowed` groups in flight.
 void count_copy_wait(Warp& warp, const Inst& inst, std::uint32_t allowed);
 // Anything else by which warps hand memory on: waits, mbarriers, fences.

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/page_files.h"
+#include "reports/html/page_files.h"
 
 namespace plumbline {
 namespace {
