@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "tests/folders.h"
 #include "fuzz/case_file/corpus.h"
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"

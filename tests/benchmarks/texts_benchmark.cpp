@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/encode.h"

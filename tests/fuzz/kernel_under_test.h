@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "tests/folders.h"
 #include "fuzz/case/case.h"
 #include "fuzz/case_file/corpus.h"
 #include "kernels/registry.h"

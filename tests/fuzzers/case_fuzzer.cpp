@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/folders.h"
 #include "fuzz/case_file/corpus.h"
 
 namespace {

@@ -2,6 +2,7 @@
 // The planted faults of kernels/mutants/ for tests: list them, and make the mutated kernel.
 #pragma once
 
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 
 #include <algorithm>

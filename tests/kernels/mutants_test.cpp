@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tests/folders.h"
 #include "tests/kernels/mutants.h"
 
 #include <set>

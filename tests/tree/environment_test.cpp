@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/folders.h"
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
+
 namespace fs = std::filesystem;
 
 namespace {

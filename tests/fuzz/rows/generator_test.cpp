@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The generators of the row operations: plans that reach every class for every shipped kernel, and
 // the inputs that decide about these operations.
+#include "tests/folders.h"
 #include "fuzz/rows/generator.h"
 
 #include <cmath>

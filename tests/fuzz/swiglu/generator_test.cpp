@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The generator of a SwiGLU MLP: a plan that reaches every class, gates at the levels that matter,
 // and sums that stay exact behind open gates where the class promises it.
+#include "tests/folders.h"
 #include "fuzz/swiglu/generator.h"
 
 #include <cmath>

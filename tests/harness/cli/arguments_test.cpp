@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tests/folders.h"
 #include "harness/cli/arguments.h"
 
 #include <gmock/gmock.h>

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/folders.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/format.h"
 #include "oracles/models/generation.h"

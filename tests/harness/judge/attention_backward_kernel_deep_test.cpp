@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"
 #include "harness/launch/launch.h"

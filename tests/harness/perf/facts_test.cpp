@@ -17,26 +17,32 @@ using ::testing::HasSubstr;
 TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
   const Multiprocessor& h100 = *multiprocessor(90);
   // 164 registers are 168 after rounding: 5376 of a warp, three warps in each quarter.
-  Occupancy o = occupancy(h100, 256, 164, 49152);
+  Occupancy o = occupancy(h100, {256, 164, 49152});
   EXPECT_EQ(o.blocks, 1);
   EXPECT_EQ(o.limiter, Limiter::registers);
   EXPECT_DOUBLE_EQ(o.share, 0.125);
-  o = occupancy(h100, 256, 32, 49152);
+  o = occupancy(h100, {256, 32, 49152});
   EXPECT_EQ(o.blocks, 4);  // 228 KiB, of which each takes 49
   EXPECT_EQ(o.limiter, Limiter::shared_memory);
-  o = occupancy(h100, 1024, 32, 0);
+  o = occupancy(h100, {1024, 32});
   EXPECT_EQ(o.blocks, 2);
   EXPECT_EQ(o.limiter, Limiter::warps);
   EXPECT_DOUBLE_EQ(o.share, 1);
-  o = occupancy(h100, 32, 16, 0);
+  o = occupancy(h100, {32, 16});
   EXPECT_EQ(o.blocks, 32);
   EXPECT_EQ(o.limiter, Limiter::blocks);
   EXPECT_DOUBLE_EQ(o.share, 0.5);
-  EXPECT_EQ(occupancy(*multiprocessor(89), 32, 16, 0).blocks, 24);
+  EXPECT_EQ(occupancy(*multiprocessor(89), {32, 16}).blocks, 24);
+}
+
+TEST(Occupancy, IsLimitedByColumnsOfTensorMemory) {
+  const Occupancy o = occupancy(*multiprocessor(100), {128, 32, 0, 256});
+  EXPECT_EQ(o.blocks, 2);
+  EXPECT_EQ(o.limiter, Limiter::tensor_memory);
 }
 
 TEST(Occupancy, IsNoneWhereABlockDoesNotFit) {
-  EXPECT_EQ(occupancy(*multiprocessor(90), 1024, 255, 0).blocks, 0);
+  EXPECT_EQ(occupancy(*multiprocessor(90), {1024, 255}).blocks, 0);
 }
 
 TEST(Waves, FillTheMultiprocessorsOneAfterTheOther) {
@@ -57,6 +63,8 @@ TEST(Chips, AreFoundByNameAndNamedWhereTheyAreNot) {
   }
   EXPECT_EQ(usual_chip(90)->name, "H100 SXM");
   EXPECT_EQ(usual_chip(75), nullptr);
+  EXPECT_EQ(one_of(**find_chip("H200")), "an H200");
+  EXPECT_EQ(one_of(**find_chip("B200")), "a B200");
 }
 
 PerfEntry products(double macs, std::uint64_t sectors, std::int64_t blocks,
@@ -90,6 +98,32 @@ TEST(Ceiling, IsWhatTheDataSheetAllows) {
   EXPECT_DOUBLE_EQ(grid->share, 0.25);
 }
 
+TEST(Ceiling, IsOfTheKindOfProductsThatBlackwellNames) {
+  const Chip& b200 = **find_chip("B200");
+  for (const auto& [kind, peak] : {std::pair{"f16", "16-bit"},
+                                   {"tf32", "TF32"},
+                                   {"f8f6f4", "FP8"},
+                                   {"mxf8f6f4.block_scale", "FP8"},
+                                   {"i8", "INT8"},
+                                   {"mxf4nvf4.block_scale.scale_vec::4X", "FP4"}}) {
+    const std::string product = fmt::format("tcgen05.mma.cta_group::1.kind::{}", kind);
+    const auto top = ceiling(products(1e9, 1000, 148, product.c_str()), b200);
+    ASSERT_TRUE(top) << kind;
+    EXPECT_EQ(top->peak, peak) << kind;
+    EXPECT_DOUBLE_EQ(top->share, 1) << kind;
+  }
+}
+
+TEST(Ceiling, IsTheTimeOfItsBytesWithoutProducts) {
+  PerfEntry entry = products(0, 1'000'000, 132, "ld.global.v4.u32");
+  entry.useful_macs.reset();
+  const auto top = ceiling(entry, **find_chip("H100 SXM"));
+  ASSERT_TRUE(top);
+  EXPECT_DOUBLE_EQ(top->seconds, 32e6 / 3352e9);
+  EXPECT_EQ(ceiling_words(*top, **find_chip("H100 SXM")),
+            "at least 9.55 us on an H100 SXM, for its bytes alone");
+}
+
 TEST(Ceiling, CountsUsefulProductsAlone) {
   PerfEntry entry = products(1e9, 1000, 132, kProduct);
   entry.useful_macs = 0.6e9;
@@ -107,6 +141,10 @@ TEST(InstructionClass, IsTheKindOfWork) {
   using enum InstructionClass;
   EXPECT_EQ(class_of(kProduct), tensor);
   EXPECT_EQ(class_of("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16"), tensor);
+  EXPECT_EQ(class_of("tcgen05.mma.cta_group::1.kind::f16"), tensor);
+  EXPECT_EQ(class_of("tcgen05.ld.sync.aligned.32x32b.x16.b32"), memory);
+  EXPECT_EQ(class_of("tcgen05.cp.cta_group::1.32x128b.warpx4"), memory);
+  EXPECT_EQ(class_of("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64"), control);
   EXPECT_EQ(class_of("ld.global.nc.v4.f32"), memory);
   EXPECT_EQ(class_of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), memory);
   EXPECT_EQ(class_of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), memory);

@@ -103,6 +103,15 @@ TEST(PerfComparison, NamesTheLineThatGrew) {
             "before, 80 now");
 }
 
+TEST(PerfComparison, KnowsTheFileOfTheLine) {
+  PerfRecord now = record(80);
+  now.entries[0].launches[0].lines[0].file = "/work/tile.cuh";
+  now.entries[0].launches[0].lines[0].file_line = 31;
+  const PerfComparison worse = compare_perf(record(40), now);
+  EXPECT_EQ(worse.changes.at(0).lines.at(0).file, "/work/tile.cuh");
+  EXPECT_EQ(worse.changes.at(0).lines.at(0).line, 31);
+}
+
 TEST(PerfComparison, ShrinkingIsNoFailure) {
   const PerfComparison better = compare_perf(record(80), record(40));
   EXPECT_FALSE(better.grew());

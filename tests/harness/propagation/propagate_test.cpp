@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which problems propagation looks at by itself, and which output it blames for a case that fails.
+#include "tests/folders.h"
 #include "harness/propagation/propagate.h"
 
 #include <gmock/gmock.h>

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "tests/folders.h"
 #include "fuzz/unquantized.h"
 #include "harness/propagation/propagate.h"
 #include "kernels/manifest/manifest.h"

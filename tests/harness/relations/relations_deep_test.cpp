@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/folders.h"
 #include "fuzz/plan/plan.h"
 #include "harness/launch/interrupt.h"
 #include "harness/launch/launch.h"

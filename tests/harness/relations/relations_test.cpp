@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Relations: that each is asked of some planned case, that conforming kernels keep them, and that
 // faults which no bound shows break them.
+#include "tests/folders.h"
 #include "harness/relations/relations.h"
 
 #include <fmt/format.h>

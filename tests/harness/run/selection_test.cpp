@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/folders.h"
 #include "harness/launch/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"

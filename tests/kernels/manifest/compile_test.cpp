@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // With a stand-in compiler: a shell script that takes nvcc's arguments. The real one takes seconds
 // a file.
+#include "tests/folders.h"
 #include "kernels/manifest/compile.h"
 
 #include "kernels/manifest/command.h"

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/folders.h"
+
 namespace plumbline {
 
 inline std::string read_file(const std::string& path) {

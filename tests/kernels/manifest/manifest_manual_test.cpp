@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/folders.h"
 #include "kernels/manifest/operation.h"
 #include "kernels/manifest/real_text.h"
 #include "oracles/bounds/contract/describe.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 
 #include "tests/kernels/manifest/manifest_files.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tests/folders.h"
 #include "kernels/manifest/pieces.h"
 
 #include <gmock/gmock.h>

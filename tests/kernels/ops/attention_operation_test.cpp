@@ -7,6 +7,7 @@
 #include <cmath>
 #include <regex>
 
+#include "tests/folders.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention/attention.h"

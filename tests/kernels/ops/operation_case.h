@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/operation_case.h"
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/encode.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/folders.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/models/generation.h"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "tests/folders.h"
 #include "tests/oracles/models/node_samples.h"
 
 namespace plumbline {

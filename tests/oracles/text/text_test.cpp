@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
 #include "oracles/base/file.h"
 #include "oracles/base/random.h"
 #include "oracles/text/instance.h"

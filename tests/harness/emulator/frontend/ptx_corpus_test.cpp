@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "tests/folders.h"
 #include "tests/harness/emulator/frontend/module_checks.h"
 
 namespace plumbline::emulator {

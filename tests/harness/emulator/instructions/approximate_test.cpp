@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/folders.h"
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {

@@ -37,6 +37,10 @@ Counts counts_of(const LaunchTraffic& traffic, std::string_view instruction) {
   return found == nullptr ? Counts() : found->counts;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  return text.replace(text.find(what), what.size(), by);
+}
+
 // %d0: `base` + lane * stride.
 std::string address(std::string_view base, int stride) {
   return fmt::format("mov.u32 %r0, %tid.x; mul.wide.u32 %d0, %r0, {}; add.s64 %d0, {}, %d0;\n",
@@ -361,6 +365,26 @@ TEST(Traffic, BarriersWithNothingBetweenAreIdle) {
   const LaunchTraffic twice = traffic_of(body + "add.u32 %r2, %r0, 1;\nbarrier.sync 0;", options);
   EXPECT_EQ(counts_of(twice, "barrier.sync")[idle_barriers], 1u);
   EXPECT_EQ(counts_of(twice, "bar.sync")[idle_barriers], 0u);
+}
+
+TEST(Traffic, OfTensorMemoryIsColumnsAndBytesOfRegisters) {
+  const std::string body =
+      "mov.u32 %r0, at; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 64; "
+      "ld.shared.u32 %r1, [%r0]; mov.u32 %r2, 1; mov.u32 %r3, 2;\n"
+      "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r1], {%r2, %r3}; tcgen05.wait::st.sync.aligned;\n"
+      "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r1]; tcgen05.wait::ld.sync.aligned;\n"
+      "st.global.u32 [%out], %r4; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;";
+  const std::vector<std::uint8_t> in(kBytes);
+  KernelOptions options{.emulator = {.sm = 100, .threads = 1}, .block = {32, 1, 1}};
+  options.count_traffic = true;
+  const std::string text = replaced(
+      kernel_text(".shared .align 8 .b32 at;\n" + body, 100), ".target sm_100", ".target sm_100a");
+  const KernelRun run = run_kernel(text, bytes_of(in), kBytes, options);
+  ASSERT_TRUE(run.outcome.completed) << findings_text(run.outcome);
+  const LaunchTraffic& traffic = run.outcome.traffic;
+  EXPECT_EQ(traffic.tensor_columns, 64);
+  EXPECT_EQ(counts_of(traffic, "tcgen05.st")[tensor_memory_bytes], 2u * 32 * 4);
+  EXPECT_EQ(counts_of(traffic, "tcgen05.ld")[tensor_memory_bytes], 32u * 4);
 }
 
 TEST(Traffic, IsTheSameForAnyNumberOfWorkers) {
