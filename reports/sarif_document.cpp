@@ -29,14 +29,14 @@ std::string sarif_document(const std::string& version, const std::string& verb, 
   const Json sarif = {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
-      {"runs", Json::array({{{"tool",
-                              {{"driver",
-                                {{"name", "plumbline"},
-                                 {"version", version},
-                                 {"rules", std::move(rules)}}}}},
-                             {"automationDetails", {{"id", fmt::format("plumbline/{}/", verb)}}},
-                             {"columnKind", "utf16CodeUnits"},
-                             {"results", std::move(results)}}})}};
+      {"runs",
+       Json::array(
+           {{{"tool",
+              {{"driver",
+                {{"name", "plumbline"}, {"version", version}, {"rules", std::move(rules)}}}}},
+             {"automationDetails", {{"id", fmt::format("plumbline/{}/", verb)}}},
+             {"columnKind", "utf16CodeUnits"},
+             {"results", std::move(results)}}})}};
   return sarif.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

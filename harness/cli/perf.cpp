@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "fuzz/plan/plan.h"
-#include "harness/cli/session.h"
 #include "harness/build_info.h"
+#include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/judge/case_runner.h"
 #include "harness/launch/interrupt.h"
@@ -266,9 +266,8 @@ void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& 
   if (all[tensor_macs] > 0)
     print("tensor cores", fmt::format("{} products", grouped(all[tensor_macs])));
   if (launch.tensor_columns > 0) {
-    print("tensor memory",
-          fmt::format("{} columns of 512, {} bytes to and from registers", launch.tensor_columns,
-                      grouped(all[tensor_memory_bytes])));
+    print("tensor memory", fmt::format("{} columns of 512, {} bytes to and from registers",
+                                       launch.tensor_columns, grouped(all[tensor_memory_bytes])));
   }
   if (all[barriers] > 0)
     print("barriers", fmt::format("{} of whole blocks", grouped(all[barriers])));
@@ -454,9 +453,9 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   }
   link_beside(folder, kLatestOfPerf);
   if (arguments.format == OutputFormat::human) {
-    terminal.print(fmt::format(
-        "perf: {} counted, {} of advice; report: {}", counted(std::ssize(report.results), "kernel"),
-        counted(pieces, "piece"), (folder / "report.html").string()));
+    terminal.print(fmt::format("perf: {} counted, {} of advice; report: {}",
+                               counted(std::ssize(report.results), "kernel"),
+                               counted(pieces, "piece"), (folder / "report.html").string()));
   }
   if (interrupted()) return ExitCode::interrupted;
   if (!report.comparison) return broken ? ExitCode::could_not_run : ExitCode::held;

@@ -48,10 +48,10 @@ enum class Counter : std::uint8_t {
   bulk_fill_bytes,  // that a tensor copy fills, since they lie outside the tensor
   tensor_macs,      // m * n * k
   tensor_memory_bytes,  // that tcgen05.ld and tcgen05.st move
-  barriers,         // of the CTA that all its warps passed
-  idle_barriers,    // with no access of memory since the barrier before
-  copy_waits,       // for cp.async copies that were in flight
-  exposed_copy_waits  // of these, the ones that follow the copies without a product between
+  barriers,             // of the CTA that all its warps passed
+  idle_barriers,        // with no access of memory since the barrier before
+  copy_waits,           // for cp.async copies that were in flight
+  exposed_copy_waits    // of these, the ones that follow the copies without a product between
 };
 constexpr std::size_t kCounters = 21;
 

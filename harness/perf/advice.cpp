@@ -47,22 +47,24 @@ void say_sectors(const View& v, std::vector<Advice>& out) {
   if (v.of_launch(global_sectors) < kShare || v.is_wmma()) return;
   const double most = v.line.bytes == 16 ? kWideSectors : kSectors;
   if (v.ratio(global_sectors, global_least_sectors) < most) return;
-  out.push_back(v.advice("uncoalesced",
-                 fmt::format("{} touches {:.1f} sectors per request where {:.1f} would hold the "
-                             "bytes: the lanes of a warp are too far apart",
-                             v.line.text(), v.ratio(global_sectors, global_requests),
-                             v.ratio(global_least_sectors, global_requests))));
+  out.push_back(
+      v.advice("uncoalesced",
+               fmt::format("{} touches {:.1f} sectors per request where {:.1f} would hold the "
+                           "bytes: the lanes of a warp are too far apart",
+                           v.line.text(), v.ratio(global_sectors, global_requests),
+                           v.ratio(global_least_sectors, global_requests))));
 }
 
 void say_conflicts(const View& v, std::vector<Advice>& out) {
   if (v.of_launch(shared_wavefronts) < kShare || v.is_wmma()) return;
   const double ways = v.ratio(shared_wavefronts, shared_least_wavefronts);
   if (ways < kConflicts) return;
-  out.push_back(v.advice("bank conflicts",
-                 fmt::format("{} has {:.1f}-way bank conflicts: {:.1f} wavefronts per request "
-                             "where {:.1f} would do",
-                             v.line.text(), ways, v.ratio(shared_wavefronts, shared_requests),
-                             v.ratio(shared_least_wavefronts, shared_requests))));
+  out.push_back(
+      v.advice("bank conflicts",
+               fmt::format("{} has {:.1f}-way bank conflicts: {:.1f} wavefronts per request "
+                           "where {:.1f} would do",
+                           v.line.text(), ways, v.ratio(shared_wavefronts, shared_requests),
+                           v.ratio(shared_least_wavefronts, shared_requests))));
 }
 
 // True where it is said.
@@ -71,11 +73,12 @@ bool say_narrow(const View& v, std::vector<Advice>& out) {
   const Counter kind = v.count(global_requests) > 0 ? global_requests : shared_requests;
   if (requests == 0 || v.is_wmma()) return false;
   if (v.of_launch(kind) >= kShare && share(v.count(split_accesses), requests) >= kSplit) {
-    out.push_back(v.advice("narrow",
-         fmt::format("{} uses the {} right behind those of the access before it {:.0f} % of "
-                     "the time: one access of {} bytes would do for both",
-                     v.line.text(), bytes_text(v.line.bytes),
-                     100 * share(v.count(split_accesses), requests), 2 * v.line.bytes)));
+    out.push_back(v.advice(
+        "narrow",
+        fmt::format("{} uses the {} right behind those of the access before it {:.0f} % of "
+                    "the time: one access of {} bytes would do for both",
+                    v.line.text(), bytes_text(v.line.bytes),
+                    100 * share(v.count(split_accesses), requests), 2 * v.line.bytes)));
     return true;
   }
   // Lanes side by side, each with a byte or two: whole warps of them.
@@ -86,9 +89,10 @@ bool say_narrow(const View& v, std::vector<Advice>& out) {
       v.of_launch(global_requests) < kNarrowShare ||
       v.count(global_sectors) > v.count(global_least_sectors))
     return false;
-  out.push_back(v.advice("narrow", fmt::format("{} uses {} a lane, and the lanes of a warp lie side by side: "
-                             "vectors of 16 bytes need one request in {}",
-                             v.line.text(), bytes_text(v.line.bytes), 16 / v.line.bytes)));
+  out.push_back(
+      v.advice("narrow", fmt::format("{} uses {} a lane, and the lanes of a warp lie side by side: "
+                                     "vectors of 16 bytes need one request in {}",
+                                     v.line.text(), bytes_text(v.line.bytes), 16 / v.line.bytes)));
   return true;
 }
 
@@ -97,18 +101,20 @@ void say_repeated(const View& v, std::vector<Advice>& out) {
   if (v.of_launch(global_sectors) < kRepeatedShare) return;
   const double repeated = v.ratio(global_repeated_sectors, global_sectors);
   if (repeated < kRepeated) return;
-  out.push_back(v.advice("repeated loads",
-                 fmt::format("{} loads every sector {:.1f} times in a block: shared memory or "
-                             "registers could keep it",
-                             v.line.text(), 1 / (1 - std::min(repeated, 0.9999)))));
+  out.push_back(
+      v.advice("repeated loads",
+               fmt::format("{} loads every sector {:.1f} times in a block: shared memory or "
+                           "registers could keep it",
+                           v.line.text(), 1 / (1 - std::min(repeated, 0.9999)))));
 }
 
 void say_barriers(const View& v, std::vector<Advice>& out) {
   if (v.count(idle_barriers) == 0 || v.ratio(idle_barriers, barriers) < kIdle) return;
-  out.push_back(v.advice("idle barrier",
-                 fmt::format("{} orders nothing: no warp uses memory between it and the barrier "
-                             "before it, {} of {} times",
-                             v.line.text(), v.count(idle_barriers), v.count(barriers))));
+  out.push_back(
+      v.advice("idle barrier",
+               fmt::format("{} orders nothing: no warp uses memory between it and the barrier "
+                           "before it, {} of {} times",
+                           v.line.text(), v.count(idle_barriers), v.count(barriers))));
 }
 
 void say_waits(const View& v, std::vector<Advice>& out) {
@@ -116,17 +122,19 @@ void say_waits(const View& v, std::vector<Advice>& out) {
       static_cast<std::uint64_t>(v.launch.blocks() * ((v.launch.threads() + 31) / 32));
   if (v.launch.totals[tensor_macs] == 0 || v.count(copy_waits) < kFewWaits * warps) return;
   if (v.ratio(exposed_copy_waits, copy_waits) < kExposed) return;
-  out.push_back(v.advice("serialized copies",
-                 fmt::format("{} waits for copies with no product between their issue and the "
-                             "wait, {} of {} times: nothing overlaps them in this warp",
-                             v.line.text(), v.count(exposed_copy_waits), v.count(copy_waits))));
+  out.push_back(
+      v.advice("serialized copies",
+               fmt::format("{} waits for copies with no product between their issue and the "
+                           "wait, {} of {} times: nothing overlaps them in this warp",
+                           v.line.text(), v.count(exposed_copy_waits), v.count(copy_waits))));
 }
 
 void say_fill(const View& v, std::vector<Advice>& out) {
   const std::uint64_t all = v.count(bulk_bytes) + v.count(bulk_fill_bytes);
   if (share(v.count(bulk_fill_bytes), all) < kFill || v.of_launch(bulk_bytes) < kShare) return;
-  out.push_back(v.advice("fill", fmt::format("{} fills {:.0f} % of its bytes, which lie outside the tensor",
-                                     v.line.text(), 100 * share(v.count(bulk_fill_bytes), all))));
+  out.push_back(
+      v.advice("fill", fmt::format("{} fills {:.0f} % of its bytes, which lie outside the tensor",
+                                   v.line.text(), 100 * share(v.count(bulk_fill_bytes), all))));
 }
 
 void say_compiled(const PerfEntry& entry, const PerfLaunch& launch, std::vector<Advice>& out) {

@@ -13,8 +13,8 @@ constexpr std::int64_t up_to_multiple(std::int64_t value, std::int64_t unit) {
 }  // namespace
 
 std::string_view name(Limiter limiter) {
-  constexpr std::array<std::string_view, 5> kNames = {"registers", "shared memory",
-                                                      "tensor memory", "warps", "blocks"};
+  constexpr std::array<std::string_view, 5> kNames = {"registers", "shared memory", "tensor memory",
+                                                      "warps", "blocks"};
   return kNames[static_cast<std::size_t>(limiter)];
 }
 

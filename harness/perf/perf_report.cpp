@@ -65,13 +65,14 @@ Html kernels_section(const PerfReport& report) {
     const PerfEntry& entry = result.entry;
     const std::optional<Ceiling> top = ceiling_of(result);
     std::vector<Cell>& row = table.rows.emplace_back();
-    row.push_back({element("a", element("code", entry.kernel),
-                           fmt::format("href=\"#{}\"", anchor_of(i)))});
+    row.push_back(
+        {element("a", element("code", entry.kernel), fmt::format("href=\"#{}\"", anchor_of(i)))});
     row.push_back(cell(entry.problem));
     row.push_back(cell(result.chip != nullptr ? std::string(result.chip->name)
                                               : fmt::format("sm_{}", entry.sm)));
-    row.push_back(top ? number_cell(1e6 * top->seconds, fmt::format("{:.3g} us", 1e6 * top->seconds))
-                      : Cell());
+    row.push_back(
+        top ? number_cell(1e6 * top->seconds, fmt::format("{:.3g} us", 1e6 * top->seconds))
+            : Cell());
     row.push_back(top && !top->peak.empty() ? percent_cell(top->share) : Cell());
     row.push_back(top ? cell(name(top->bound)) : Cell());
     row.push_back(times_cell(entry.total(global_sectors), entry.total(global_least_sectors)));
@@ -83,13 +84,14 @@ Html kernels_section(const PerfReport& report) {
     row.push_back(count_cell(std::ssize(result.advice)));
   }
   Html html = to_html(table);
-  html += element("p",
-                  "Sectors of global memory and wavefronts of shared memory are given as multiples "
-                  "of what would hold the bytes, and of what would do without bank conflicts. "
-                  "\"At least\" is the longest of three times by the chip's data sheet: to move the "
-                  "bytes, to make the products, and to make them on as many multiprocessors as there "
-                  "are blocks.",
-                  "class=\"note\"");
+  html +=
+      element("p",
+              "Sectors of global memory and wavefronts of shared memory are given as multiples "
+              "of what would hold the bytes, and of what would do without bank conflicts. "
+              "\"At least\" is the longest of three times by the chip's data sheet: to move the "
+              "bytes, to make the products, and to make them on as many multiprocessors as there "
+              "are blocks.",
+              "class=\"note\"");
   return html;
 }
 
@@ -118,8 +120,8 @@ Html roofline_section(const PerfReport& report) {
     if (!known) roofs.push_back({result.chip, top->peak, top->peak_rate});
   }
   if (points.empty()) return {};
-  const auto best = std::ranges::max_element(
-      points, {}, [](const auto& point) { return point.second.share; });
+  const auto best =
+      std::ranges::max_element(points, {}, [](const auto& point) { return point.second.share; });
   double least = points.front().second.intensity, most = least;
   for (const auto& [result, top] : points) {
     least = std::min(least, top.intensity);
@@ -128,10 +130,9 @@ Html roofline_section(const PerfReport& report) {
   Figure figure;
   figure.title = "Roofline";
   figure.finding = fmt::format("{}{}.",
-                               points.size() == 1
-                                   ? ""
-                                   : fmt::format("{} can come closest to its peak: ",
-                                                 name_of(best->first->entry)),
+                               points.size() == 1 ? ""
+                                                  : fmt::format("{} can come closest to its peak: ",
+                                                                name_of(best->first->entry)),
                                ceiling_words(best->second, *best->first->chip));
   figure.x = {"useful products for each byte of memory", true};
   figure.y = {"10^12 operations a second", true};
@@ -145,7 +146,8 @@ Html roofline_section(const PerfReport& report) {
   for (std::size_t i = 0; i < roofs.size(); ++i) {
     const std::string title = fmt::format("{} peak of {}", roofs[i].peak, roofs[i].chip->name);
     figure.table.head.push_back(title);
-    figure.series.push_back({title, static_cast<int>(3 + i), "dashed", kColors[i % kColors.size()]});
+    figure.series.push_back(
+        {title, static_cast<int>(3 + i), "dashed", kColors[i % kColors.size()]});
     const double ridge = roofs[i].rate / (2 * roofs[i].chip->bandwidth * 1e-3);
     least = std::min(least, ridge / 4);
     most = std::max(most, 4 * ridge);
@@ -204,11 +206,11 @@ void add_launch(const PerfLaunch& launch, const PerfResult& result, Table& table
     row.insert(row.end(), 2, Cell());
   } else {
     const Occupancy held = occupancy(*on, launch.needs());
-    row.push_back(number_cell(100 * held.share, fmt::format("{:.0f} % ({})", 100 * held.share,
-                                                            name(held.limiter))));
+    row.push_back(number_cell(100 * held.share,
+                              fmt::format("{:.0f} % ({})", 100 * held.share, name(held.limiter))));
     const bool known = result.chip != nullptr;
-    const Waves in = known ? waves(launch.blocks(), result.chip->multiprocessors, held.blocks)
-                           : Waves();
+    const Waves in =
+        known ? waves(launch.blocks(), result.chip->multiprocessors, held.blocks) : Waves();
     row.push_back(known ? number_cell(static_cast<double>(in.count),
                                       fmt::format("{}, {:.0f} % full", in.count, 100 * in.filled))
                         : Cell());
@@ -251,19 +253,18 @@ Html kernel_section(const PerfResult& result, std::size_t index) {
   for (const Advice& one : result.advice)
     advice += element("li", element("strong", std::string(one.rule)) + escaped(": " + one.words));
   if (!advice.text.empty()) html += element("ul", advice);
-  Table launches{.head = {"entry", "blocks", "threads", "registers", "shared bytes",
-                          "tensor columns", "warps held (limited by)", "waves", "warp instructions",
-                          "bytes of memory at least"},
-                 .rows = {}};
+  Table launches{
+      .head = {"entry", "blocks", "threads", "registers", "shared bytes", "tensor columns",
+               "warps held (limited by)", "waves", "warp instructions", "bytes of memory at least"},
+      .rows = {}};
   for (const PerfLaunch& launch : result.entry.launches) add_launch(launch, result, launches);
   html += to_html(launches);
   for (const PerfLaunch& launch : result.entry.launches) {
     if (launch.lines.empty()) continue;
     const Table lines = lines_table(launch);
     html += element("details",
-                    element("summary",
-                            fmt::format("{}: {}", launch.entry,
-                                        counted(std::ssize(lines.rows), "line"))) +
+                    element("summary", fmt::format("{}: {}", launch.entry,
+                                                   counted(std::ssize(lines.rows), "line"))) +
                         to_text(lines));
   }
   return element("section", html, "class=\"kernel\"");
@@ -272,7 +273,8 @@ Html kernel_section(const PerfResult& result, std::size_t index) {
 // What a rule of report.sarif is about.
 std::string_view help_of(std::string_view rule) {
   static const std::map<std::string_view, std::string_view> kHelp = {
-      {"uncoalesced", "The lanes of a warp use bytes that lie in more sectors than would hold them."},
+      {"uncoalesced",
+       "The lanes of a warp use bytes that lie in more sectors than would hold them."},
       {"bank conflicts", "Lanes use different words of one bank of shared memory."},
       {"narrow", "Accesses side by side could be one of twice the width."},
       {"repeated loads", "A block loads the same sectors again and again."},
@@ -352,12 +354,12 @@ std::string perf_markdown(const PerfReport& report) {
   for (const PerfResult& result : report.results) {
     if (shown++ == kMostKernels) break;
     const std::optional<Ceiling> top = ceiling_of(result);
-    out += fmt::format(
-        "| {} sm_{} | {} | {} | {} | {} | {} |\n", markdown_code(result.entry.kernel),
-        result.entry.sm, markdown_text(result.entry.problem),
-        top ? fmt::format("{:.3g} us", 1e6 * top->seconds) : "",
-        top && !top->peak.empty() ? fmt::format("{:.3g} %", 100 * top->share) : "",
-        top ? name(top->bound) : "", result.advice.size());
+    out +=
+        fmt::format("| {} sm_{} | {} | {} | {} | {} | {} |\n", markdown_code(result.entry.kernel),
+                    result.entry.sm, markdown_text(result.entry.problem),
+                    top ? fmt::format("{:.3g} us", 1e6 * top->seconds) : "",
+                    top && !top->peak.empty() ? fmt::format("{:.3g} %", 100 * top->share) : "",
+                    top ? name(top->bound) : "", result.advice.size());
   }
   out += "\n";
   more(report.results.size(), kMostKernels);

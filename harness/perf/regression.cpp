@@ -17,7 +17,7 @@ std::string name_of(const PerfEntry& entry) {
 }
 
 std::vector<GrownLine> lines_that_grew(const PerfLaunch& before, const PerfLaunch& after,
-                                         Counter counter) {
+                                       Counter counter) {
   std::vector<std::pair<std::uint64_t, GrownLine>> grown;
   for (const PerfLine& line : after.lines) {
     const auto same = std::ranges::find_if(

@@ -103,7 +103,8 @@ std::string ceiling_words(const Ceiling& top, const Chip& chip) {
       : top.bound == Bound::memory ? "memory"
                                    : "its products";
   return fmt::format(
-      "at most {:.3g} % of the {} peak of {}, bound by {}: {:.3g} useful products for each byte; {}",
+      "at most {:.3g} % of the {} peak of {}, bound by {}: {:.3g} useful products for each byte; "
+      "{}",
       100 * top.share, top.peak, one_of(chip), bound, top.intensity, least);
 }
 

@@ -75,8 +75,8 @@ constexpr std::array kQuantized = {
     Operation::Quantized{"q", "q_scale"}, Operation::Quantized{"k", "k_scale"},
     Operation::Quantized{"v", "v_scale"}, Operation::Quantized{"do", "do_scale"}};
 
-constexpr std::array<std::string_view, 3> kUsualNames = {
-    "attention backward", "attn bwd", "flash bwd"};
+constexpr std::array<std::string_view, 3> kUsualNames = {"attention backward", "attn bwd",
+                                                         "flash bwd"};
 constexpr std::array<std::string_view, 3> kDeepProblems = {
     "queries=64 keys=64 d=32 scale=0.1767767", "queries=64 keys=256 d=64 scale=0.125",
     "queries=128 keys=128 d=64 scale=0.125 causal=bottom_right"};

@@ -161,8 +161,8 @@ constexpr std::array kQuantized = {Operation::Quantized{"a", "scale_a"},
 
 constexpr std::array<std::string_view, 2> kUsualNames = {"gemm", "matmul"};
 constexpr std::array<std::string_view, 3> kUsualTensors = {"a b d", "a b bias d", "a b c bias d"};
-constexpr std::array<std::string_view, 3> kDeepProblems = {
-    "m=64 n=64 k=1024", "m=64 n=64 k=256", "m=32 n=32 k=4096"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {"m=64 n=64 k=1024", "m=64 n=64 k=256",
+                                                           "m=32 n=32 k=4096"};
 
 class Gemm final : public Operation {
  public:

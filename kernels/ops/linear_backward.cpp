@@ -81,8 +81,8 @@ constexpr std::array kQuantized = {Operation::Quantized{"dy", "scale_dy"},
                                    Operation::Quantized{"w", "scale_w"}};
 
 constexpr std::array<std::string_view, 2> kUsualNames = {"linear backward", "linear bwd"};
-constexpr std::array<std::string_view, 3> kDeepProblems = {
-    "m=64 n=48 k=32", "m=256 n=64 k=64", "m=1024 n=32 k=32"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {"m=64 n=48 k=32", "m=256 n=64 k=64",
+                                                           "m=1024 n=32 k=32"};
 
 class LinearBackward final : public Operation {
  public:

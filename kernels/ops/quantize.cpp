@@ -93,8 +93,8 @@ constexpr std::array kQuantized = {Operation::Quantized{"x"}};
 
 constexpr std::array<std::string_view, 1> kUsualNames = {"quant"};
 constexpr std::array<std::string_view, 2> kUsualTensors = {"x q scale", "x q scale amax"};
-constexpr std::array<std::string_view, 3> kDeepProblems = {
-    "m=64 n=256", "m=64 n=1024", "m=16 n=4096"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {"m=64 n=256", "m=64 n=1024",
+                                                           "m=16 n=4096"};
 
 class Quantize final : public Operation {
  public:

@@ -125,9 +125,9 @@ SwigluContract contract_of(const Problem& terms) {
 }
 
 constexpr std::array<std::string_view, 1> kUsualNames = {"swiglu"};
-constexpr std::array<std::string_view, 3> kDeepProblems = {
-    "tokens=64 d=64 hidden=128 d_out=64", "tokens=64 d=128 hidden=256 d_out=128",
-    "tokens=16 d=64 hidden=512 d_out=64"};
+constexpr std::array<std::string_view, 3> kDeepProblems = {"tokens=64 d=64 hidden=128 d_out=64",
+                                                           "tokens=64 d=128 hidden=256 d_out=128",
+                                                           "tokens=16 d=64 hidden=512 d_out=64"};
 
 class SwigluMlp final : public Operation {
  public:

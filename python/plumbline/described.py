@@ -160,7 +160,7 @@ def manifest_of(
     if wanted.in_place:
         head["in_place"] = dict(wanted.in_place)
     launch = {
-        "grid": _grid(wanted, arguments, constants),
+        "grid": grid_of(wanted, arguments, constants),
         "block": list(compiled.block),
         "shared": compiled.shared,
     }
@@ -277,9 +277,10 @@ def _with_constants(expression: str, constants: Mapping[str, Any]) -> str:
     )
 
 
-def _grid(
+def grid_of(
     wanted: Described, arguments: Mapping[str, Any], constants: Mapping[str, Any]
 ) -> list[str | int]:
+    """The blocks of a launch along each axis, as a manifest's expressions."""
     grid = wanted.grid
     if callable(grid):
         known: dict[str, Any] = {

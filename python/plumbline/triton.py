@@ -92,10 +92,10 @@ class Verification(Described):
         target = pathlib.Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         exported = []
-        configurations = _configurations(self.kernel)
-        for place, (kernel, own) in enumerate(configurations):
+        found = configurations(self.kernel)
+        for place, (kernel, own) in enumerate(found):
             for chip in map(chip_named, chips):
-                suffix = f"_{place}" if len(configurations) > 1 else ""
+                suffix = f"_{place}" if len(found) > 1 else ""
                 name = f"{kernel.__name__}{suffix}_{chip}"
                 exported.append(_export(self, kernel, own, chip, target, name))
         return exported
@@ -206,11 +206,11 @@ def _triton() -> Any:
         raise CannotRun(f"Triton is missing (pip install triton): {error}") from error
 
 
-# The functions to compile, each with the constants and options of its configuration.
-def _configurations(kernel: Any) -> list[tuple[Any, dict[str, Any]]]:
+def configurations(kernel: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """The functions to compile, each with the constants and options of its configuration."""
     _triton()
     if hasattr(kernel, "configs"):  # an Autotuner
-        inner = _configurations(kernel.fn)
+        inner = configurations(kernel.fn)
         found = []
         for configuration in kernel.configs:
             own = dict(configuration.kwargs)
@@ -225,14 +225,21 @@ def _configurations(kernel: Any) -> list[tuple[Any, dict[str, Any]]]:
     raise InputError(f"{kernel!r} is not a @triton.jit function")
 
 
-def _export(
-    wanted: Verification,
-    kernel: Any,
-    own: Mapping[str, Any],
-    chip: Chip,
-    folder: pathlib.Path,
-    name: str,
-) -> Exported:
+@dataclass(frozen=True)
+class Launched:
+    """A kernel compiled for a chip, and how a launch fills its parameters."""
+
+    compiled: Compiled
+    arguments: Mapping[str, Any]
+    constants: Mapping[str, Any]
+    formats: Mapping[str, str]
+    notes: tuple[str, ...]  # what was guessed
+
+
+def compiled_for(
+    wanted: Verification, kernel: Any, own: Mapping[str, Any], chip: Chip, name: str
+) -> Launched:
+    """One configuration of a kernel, compiled. Its PTX is to be kept as ``name``.ptx."""
     constants: dict[str, Any] = {**own, **wanted.constants}
     options = {
         "num_warps": constants.get("num_warps", wanted.num_warps),
@@ -246,11 +253,26 @@ def _export(
     arguments, notes = _arguments(wanted, kernel, constants)
     formats = formats_of(wanted, arguments)
     compiled, constants = _compile(wanted, kernel, arguments, constants, formats, chip, options)
-    ptx = compiled.asm["ptx"]
-    (folder / f"{name}.ptx").write_text(ptx, encoding="utf-8")
+    launched = _launched(wanted, kernel, arguments, constants, chip, compiled, name)
+    return Launched(launched, arguments, constants, formats, tuple(notes))
+
+
+def _export(
+    wanted: Verification,
+    kernel: Any,
+    own: Mapping[str, Any],
+    chip: Chip,
+    folder: pathlib.Path,
+    name: str,
+) -> Exported:
+    launched = compiled_for(wanted, kernel, own, chip, name)
+    notes = list(launched.notes)
+    (folder / launched.compiled.file).write_text(launched.compiled.ptx, encoding="utf-8")
     wanted.write_text(folder)
     manifest = folder / f"{name}.toml"
-    text = _manifest(wanted, kernel, arguments, constants, formats, chip, compiled, name)
+    text = manifest_of(
+        wanted, launched.compiled, launched.arguments, launched.constants, launched.formats
+    )
     manifest.write_text(text, encoding="utf-8")
     if OFFSETS in text:
         notes.append(
@@ -423,20 +445,15 @@ def _stride(operation: str, name: str, layout: str) -> str | int | None:
     return None
 
 
-# ------------------------------------------------------------------------------------------------
-# The manifest
-
-
-def _manifest(
+def _launched(
     wanted: Verification,
     kernel: Any,
     arguments: Mapping[str, Any],
     constants: Mapping[str, Any],
-    formats: Mapping[str, str],
     chip: Chip,
     compiled: Any,
     name: str,
-) -> str:
+) -> Compiled:
     row = row_of(wanted.operation)
     ptx: str = compiled.asm["ptx"]
     parameters = []
@@ -452,7 +469,7 @@ def _manifest(
     # Pointers to scratch memory, which Triton adds.
     parameters += ["s64 0"] * (len(re.findall(r"\.param", entry[2])) - len(parameters))
     threads = re.search(r"\.reqntid\s+(\d+)", ptx)
-    launched = Compiled(
+    return Compiled(
         file=f"{name}.ptx",
         summary=f"{kernel.__name__}, from Triton",
         ptx=ptx,
@@ -462,4 +479,3 @@ def _manifest(
         block=[int(threads[1]) if threads else 32 * compiled.metadata.num_warps],
         shared=compiled.metadata.shared,
     )
-    return manifest_of(wanted, launched, arguments, constants, formats)

@@ -63,7 +63,9 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
   std::string what = record.profile == record.verb ? "" : " · " + record.profile;
   if (!record.devices.empty()) what += fmt::format(" · {}", fmt::join(record.devices, " + "));
   what += " · run " + record.run_id;
-  return html_page({.tone = failing ? Tone::fail : mistrusted ? Tone::near : Tone::pass,
+  return html_page({.tone = failing      ? Tone::fail
+                            : mistrusted ? Tone::near
+                                         : Tone::pass,
                     .verb = record.verb,
                     .what = what,
                     .verdict = verdict},

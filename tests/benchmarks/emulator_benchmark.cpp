@@ -6,12 +6,12 @@
 
 #include <cstdlib>
 
-#include "tests/folders.h"
 #include "fuzz/case_file/corpus.h"
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"
 #include "harness/launch/launch.h"
 #include "kernels/registry.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

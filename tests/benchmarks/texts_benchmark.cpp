@@ -8,10 +8,10 @@
 #include <fstream>
 #include <string>
 
-#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/encode.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

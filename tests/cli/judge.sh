@@ -4,7 +4,7 @@
 set -u
 program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-cp "$source"/tests/cli/judge/* "$source/kernels/shipped/silu_and_mul_bf16/silu_and_mul.op" .
+cp "$source"/tests/cli/judge/*.* "$source/kernels/shipped/silu_and_mul_bf16/silu_and_mul.op" .
 "$program" judge silu_and_mul.cu --task task.toml >first.txt 2>&1
 grep -q "bwrap\|no sandbox can be had" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
 mkdir tmp
@@ -50,6 +50,34 @@ judge 1 "broken" beyond.cu
 submission endless 's/to<T>\(.*\)/to<T>([\&] { volatile float s = 0; while (s >= 0) s = s + g * g; return s; }())/'
 judge 1 "broken" endless.cu --sm 80
 
+# Triton kernels. Its compiler is stood in for, and gives what Triton made of tests/triton/softmax.py.
+python3 -m venv --without-pip env
+site=$(echo env/lib/python3*/site-packages)
+cp -r "$source/tests/cli/judge/stand_in/triton" "$site"
+cp "$source/tests/triton/softmax_sm_80.ptx" "$site/triton/softmax.ptx"
+sed 's/max.f32/min.f32/' "$site/triton/softmax.ptx" >"$site/triton/least.ptx"
+cmp -s "$site/triton/least.ptx" "$site/triton/softmax.ptx" && { echo "FAILED: the wrong softmax is the right one"; failed=$((failed + 1)); }
+export PLUMBLINE_PYTHON=$PWD/env/bin/python
+# triton EXIT TEXT SED_SCRIPT: the submission, changed.
+triton() {
+  sed -E "$3" softmax.py >changed.py
+  expect "$1" "$2" judge changed.py --task softmax.toml
+}
+expect 0 "softmax.py conforms" judge softmax.py --task softmax.toml
+triton 1 "broken" 's/^def softmax/def least/'
+triton 1 "broken" 's/grid="m"/grid="m - 1"/'
+# What a submission says of the task is not believed.
+triton 1 "broken" 's/^def softmax/def least/; s/grid="m"/grid="m", require=["n == 1"], contract={"normalize": "quotient"}/'
+triton 3 "it has no launch for sm_80" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text("[]"))'
+triton 3 "it names a file elsewhere" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text(json.dumps([{"ptx": "/etc/passwd.ptx"}])))'
+triton 3 "does not run: URLError" '$ a import urllib.request; urllib.request.urlopen("http://127.0.0.1:1")'
+triton 3 "has no kernel under @plumbline.computes" '/computes/d'
+triton 3 "no argument 'WIDE'" 's/"WIDTH"/"WIDE"/'
+sed '$ a while True: pass' softmax.py >endless.py
+expect 3 "out of time: the time was over while it was compiled" judge endless.py --task softmax.toml --for 4s
+PLUMBLINE_PYTHON=/bin/false expect 3 "has no Triton, which compiles .py" judge softmax.py --task softmax.toml
+unset PLUMBLINE_PYTHON
+
 # What harms the judge.
 echo '#include "/etc/passwd"' | cat - silu_and_mul.cu >thief.cu
 judge 3 "/etc/passwd: No such file or directory" thief.cu
@@ -91,7 +119,7 @@ judge 3 "out of time: the time was over after" silu_and_mul.cu --for 3s --profil
 # The owner's own mistakes.
 expect 2 "one submission and its task are needed" judge zeros.cu
 expect 2 "none.toml" judge zeros.cu --task none.toml
-expect 2 "a submission is a CUDA source or PTX" judge task.toml --task task.toml
+expect 2 "a submission is a CUDA source, PTX, or a Triton kernel" judge task.toml --task task.toml
 sed 's/computes.*/computes = "gem"/' task.toml >wrong.toml
 expect 2 "gem" judge zeros.cu --task wrong.toml
 expect 2 "wrong.toml:2" judge zeros.cu --task wrong.toml

@@ -7,12 +7,12 @@
 #include <ostream>
 #include <string>
 
-#include "tests/folders.h"
 #include "fuzz/case/case.h"
 #include "fuzz/case_file/corpus.h"
 #include "kernels/registry.h"
 #include "oracles/base/assert.h"
 #include "oracles/formats/decode.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "tests/folders.h"
 #include "fuzz/case_file/corpus.h"
+#include "tests/folders.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compiling the mutants takes nvcc some minutes, so this is the nightly ring.
-#include "tests/folders.h"
 #include "kernels/manifest/compile.h"
+#include "tests/folders.h"
 #include "tests/kernels/mutants.h"
 
 namespace plumbline {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "tests/folders.h"
 #include "tests/kernels/mutants.h"
+#include "tests/folders.h"
 
 #include <set>
 

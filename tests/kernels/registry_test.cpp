@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "tests/folders.h"
 #include "kernels/registry.h"
+#include "tests/folders.h"
 
 #include "tests/kernels/manifest/manifest_files.h"
 

@@ -414,7 +414,8 @@ OperationGuess guess_operation(const EntrySurvey& entry) {
     }
   }
   if (best != nullptr) {
-    return {best, fmt::format("its name has \"{}\"", fmt::join(split(words, ' '), "\" and \"")), ""};
+    return {best, fmt::format("its name has \"{}\"", fmt::join(split(words, ' '), "\" and \"")),
+            ""};
   }
   if (!entry.units.empty()) return {find_operation("gemm"), "it uses " + all_units(entry), ""};
   return {};

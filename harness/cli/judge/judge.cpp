@@ -13,9 +13,9 @@
 #include <sstream>
 #include <utility>
 
-#include <toml++/toml.h>
-
 #include "harness/cli/judge/sandbox.h"
+#include "harness/cli/judge/task.h"
+#include "harness/cli/judge/triton_submission.h"
 #include "harness/cli/session.h"
 #include "harness/cli/verbs.h"
 #include "harness/launch/interrupt.h"
@@ -74,12 +74,6 @@ class WorkFolder {
   fs::path path_;
 };
 
-// A manifest without its kernel, and the text that says what it computes where there is one.
-struct Task {
-  std::string name, manifest;  // the kernel is called by the name
-  std::string text_name, text;
-};
-
 // The task's manifest for a submission of this name: `source` or `ptx` is the submission's.
 Result<Task> read_task(const std::string& path, const std::string& submission) {
   // Its own mistakes, with their lines.
@@ -87,12 +81,11 @@ Result<Task> read_task(const std::string& path, const std::string& submission) {
   if (!manifest) return manifest.error();
   const Result<std::string> text = read_text_file(path, "");
   if (!text) return text.error();
-  toml::table table = toml::parse(*text);
+  Task task{.name = "submission", .table = toml::parse(*text)};  // whatever others are called
+  toml::table& table = task.table;
   table.erase("source");
   table.erase("ptx");
   table.insert(submission.ends_with(".ptx") ? "ptx" : "source", submission);
-  Task task;
-  task.name = "submission";  // whatever shipped kernels are called
   task.text_name = table["computes"].value_or(std::string());
   if (task.text_name.ends_with(".op")) {
     if (task.text_name.find('/') != std::string::npos)
@@ -105,21 +98,16 @@ Result<Task> read_task(const std::string& path, const std::string& submission) {
   } else {
     task.text_name.clear();
   }
-  std::ostringstream written;
-  written << table << '\n';
-  task.manifest = written.str();
   return task;
 }
 
-// A folder as a stage finds it: the task, and `files` of the submission.
-Status lay_out(const fs::path& folder, const Task& task,
-               const std::vector<std::pair<std::string, std::string>>& files) {
+// A folder as a stage finds it: the text of the task, and `files`.
+Status lay_out(const fs::path& folder, const Task& task, const std::vector<NamedText>& files) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure)
     return Error{ErrorKind::cannot_run, "cannot create: " + failure.message(), folder.string(), ""};
-  std::vector<std::pair<std::string, std::string>> all = files;
-  all.emplace_back(task.name + ".toml", task.manifest);
+  std::vector<NamedText> all = files;
   if (!task.text_name.empty()) all.emplace_back(task.text_name, task.text);
   for (const auto& [name, text] : all) {
     if (Status written = write_file(folder / name, text); !written) return written;
@@ -158,7 +146,14 @@ class Judge {
                  std::chrono::duration<double>(arguments.seconds))) {}
 
   Result<Judgement> judge(const std::string& submission, const std::string& text) {
-    std::vector<std::pair<std::string, std::string>> files = {{submission, text}};
+    std::vector<NamedText> files = {{submission, text}};
+    if (submission.ends_with(".py")) {
+      const Result<std::optional<Judgement>> stopped = compile_triton(files);
+      if (!stopped) return stopped.error();
+      if (*stopped) return **stopped;
+      return verify(files);
+    }
+    files.emplace_back(task_.name + ".toml", text_of(task_.table));
     if (submission.ends_with(".cu")) {
       const Result<std::optional<Judgement>> stopped = compile(files);
       if (!stopped) return stopped.error();
@@ -176,31 +171,38 @@ class Judge {
     return limits;
   }
 
-  std::vector<std::string> words(const char* verb, const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {verb, "--kernel", task_.name + ".toml", "--profile",
-                                    arguments_.profile_name};
+  // Of this program, for the manifests among the files.
+  SandboxCommand verification(const std::vector<NamedText>& files,
+                              const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {own_program().string(), "verify"};
+    for (const auto& [name, text] : files)
+      if (name.ends_with(".toml")) all.insert(all.end(), {"--kernel", name});
+    all.insert(all.end(), {"--profile", arguments_.profile_name});
     if (arguments_.sm) all.insert(all.end(), {"--sm", std::to_string(*arguments_.sm)});
     all.insert(all.end(), {"--on", "emulator", "--no-corpus"});
     all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return {.words = std::move(all)};
+  }
+
+  // What a compiler said. A judgement where it ends here.
+  static std::optional<Judgement> stopped_by(const SandboxOutcome& ran) {
+    if (ran.timed_out) return out_of_time("while it was compiled");
+    if (ran.exit_code == 0) return std::nullopt;
+    return Judgement{.verdict = "does not compile",
+                     .reason = trouble_in(ran.output),
+                     .details = {},
+                     .replay = {}};
   }
 
   // From the source to its PTX: `files` are what the next stage needs then. A judgement where it
   // ends here.
-  Result<std::optional<Judgement>> compile(
-      std::vector<std::pair<std::string, std::string>>& files) const {
+  Result<std::optional<Judgement>> compile(std::vector<NamedText>& files) const {
     const fs::path folder = folder_ / "compile";
     if (Status laid = lay_out(folder, task_, files); !laid) return laid.error();
     const Result<SandboxOutcome> ran =
-        run_in_sandbox(words("verify", {"--list-cases"}), folder, limits());
+        run_in_sandbox(verification(files, {"--list-cases"}), folder, limits());
     if (!ran) return ran.error();
-    if (ran->timed_out) return std::optional(out_of_time("while it was compiled"));
-    if (ran->exit_code != 0) {
-      return std::optional(Judgement{.verdict = "does not compile",
-                                     .reason = trouble_in(ran->output),
-                                     .details = {},
-                                     .replay = {}});
-    }
+    if (std::optional<Judgement> stopped = stopped_by(*ran)) return stopped;
     for (const fs::directory_entry& one : fs::directory_iterator(folder)) {
       if (one.path().extension() != ".ptx" || !fs::is_regular_file(one.symlink_status())) continue;
       const Result<std::string> ptx = read_text_file(one.path().string(), "");
@@ -210,13 +212,37 @@ class Judge {
     return std::optional<Judgement>();
   }
 
-  Result<Judgement> verify(const std::vector<std::pair<std::string, std::string>>& files) const {
+  // The same of a Triton kernel: `files` become a manifest and PTX for every chip and
+  // configuration.
+  Result<std::optional<Judgement>> compile_triton(std::vector<NamedText>& files) const {
+    const fs::path folder = folder_ / "compile";
+    toml::table table = task_.table;
+    if (arguments_.sm) table.insert_or_assign("targets", toml::array{*arguments_.sm});
+    const std::vector<toml::table> tasks = typed_tasks(table);
+    files.emplace_back("tasks.json", json_of(tasks));
+    if (Status laid = lay_out(folder, task_, files); !laid) return laid.error();
+    const Result<SandboxCommand> python = triton_compiler(files.front().first, "tasks.json");
+    if (!python) return python.error();
+    const Result<SandboxOutcome> ran = run_in_sandbox(*python, folder, limits());
+    if (!ran) return ran.error();
+    if (std::optional<Judgement> stopped = stopped_by(*ran)) return stopped;
+    files.clear();
+    if (Status taken = take_launches(folder, tasks, files); !taken) {
+      return std::optional(Judgement{.verdict = "does not compile",
+                                     .reason = taken.error().message,
+                                     .details = {},
+                                     .replay = {}});
+    }
+    return std::optional<Judgement>();
+  }
+
+  Result<Judgement> verify(const std::vector<NamedText>& files) const {
     const fs::path folder = folder_ / "verify";
     if (Status laid = lay_out(folder, task_, files); !laid) return laid.error();
     std::vector<std::string> more = {
         "--no-compile", "--max-fail", "1", "--out", "out", "--seed", fmt::format("{}", seed_)};
     if (arguments_.jobs > 0) more.insert(more.end(), {"-j", std::to_string(arguments_.jobs)});
-    const Result<SandboxOutcome> ran = run_in_sandbox(words("verify", more), folder, limits());
+    const Result<SandboxOutcome> ran = run_in_sandbox(verification(files, more), folder, limits());
     if (!ran) return ran.error();
     const Result<RunRecord> record =
         read_record((folder / "out" / "latest" / "record.json").string());
@@ -334,9 +360,10 @@ ExitCode judge(const Arguments& arguments, Terminal& terminal) {
   }
   const std::string& path = arguments.names.front();
   const std::string extension = fs::path(path).extension().string();
-  if (extension != ".cu" && extension != ".ptx") {
-    return report_error({ErrorKind::bad_input, "a submission is a CUDA source or PTX", path,
-                         "name it .cu or .ptx; docs/judge.md says how to get the PTX of Triton"});
+  if (extension != ".cu" && extension != ".ptx" && extension != ".py") {
+    return report_error({ErrorKind::bad_input,
+                         "a submission is a CUDA source, PTX, or a Triton kernel", path,
+                         "name it .cu, .ptx or .py"});
   }
   // A link could lead to any file of the owner's, and a pipe has no end.
   std::error_code failure;

@@ -55,11 +55,6 @@ class Bubble {
   std::string command_;
 };
 
-fs::path own_program() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored);
-}
-
 std::string read_start(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostOutput, '\0');
@@ -69,6 +64,11 @@ std::string read_start(const fs::path& path) {
 }
 
 }  // namespace
+
+fs::path own_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
 
 Status check_sandbox() {
   Bubble bubble;
@@ -85,8 +85,8 @@ Status check_sandbox() {
                "trust"};
 }
 
-Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
-                                      const fs::path& folder, const SandboxLimits& limits) {
+Result<SandboxOutcome> run_in_sandbox(const SandboxCommand& given, const fs::path& folder,
+                                      const SandboxLimits& limits) {
   const fs::path program = own_program();
   // timeout is nearest to the program, which keeps what it has when it is told to end.
   std::vector<std::string> command = {"prlimit",
@@ -99,14 +99,14 @@ Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
                                       "INT",
                                       "-k",
                                       fmt::format("{}", kGrace),
-                                      fmt::format("{}", std::ceil(limits.seconds)),
-                                      program.string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
+                                      fmt::format("{}", std::ceil(limits.seconds))};
+  command.insert(command.end(), given.words.begin(), given.words.end());
   Bubble bubble;
   const std::string nvcc = find_nvcc();
   bubble.show(program);
   bubble.show(program.parent_path().parent_path() / "lib");
   bubble.show(default_kernel_folder());
+  for (const fs::path& path : given.shown) bubble.show(path);
   if (!nvcc.empty()) {
     const fs::path bin = fs::canonical(nvcc).parent_path();
     // Not whatever folder a script called nvcc lies in: it may be somebody's home.
@@ -114,8 +114,14 @@ Result<SandboxOutcome> run_in_sandbox(const std::vector<std::string>& arguments,
     bubble.add({"--setenv", "PATH", bin.string() + ":/usr/bin:/bin"});
   }
   bubble.add({"--setenv", "PLUMBLINE_KERNELS", default_kernel_folder()});
+  for (const auto& [name, value] : given.environment) bubble.add({"--setenv", name, value});
   bubble.add({"--bind", folder.string(), folder.string(), "--chdir", folder.string()});
   std::string line = limits.isolated ? bubble.command() : "";
+  if (!limits.isolated && !given.environment.empty()) {
+    line = "env";
+    for (const auto& [name, value] : given.environment)
+      line += " " + shell_word(name + "=" + value);
+  }
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
   const fs::path output = folder / "output.txt";
   // exec: killing the command kills bwrap, and with it all that it holds.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The generators of the row operations: plans that reach every class for every shipped kernel, and
 // the inputs that decide about these operations.
-#include "tests/folders.h"
 #include "fuzz/rows/generator.h"
+#include "tests/folders.h"
 
 #include <cmath>
 #include <set>

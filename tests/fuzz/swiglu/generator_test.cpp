@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The generator of a SwiGLU MLP: a plan that reaches every class, gates at the levels that matter,
 // and sums that stay exact behind open gates where the class promises it.
-#include "tests/folders.h"
 #include "fuzz/swiglu/generator.h"
+#include "tests/folders.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a search remembers comes back from its file, with the device that showed it.
-#include "tests/folders.h"
 #include "harness/cli/fuzz_memory.h"
+#include "tests/folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "tests/folders.h"
 #include "harness/cli/session.h"
+#include "tests/folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/folders.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/format.h"
 #include "oracles/models/generation.h"
 #include "oracles/models/node.h"
+#include "tests/folders.h"
 #include "tests/harness/emulator/emulator_run.h"
 
 namespace plumbline::emulator {

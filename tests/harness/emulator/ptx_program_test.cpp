@@ -2,8 +2,8 @@
 // The instructions that the structured fuzzer (tests/fuzzers/kernel_fuzzer.cpp) puts together, one
 // by one, and some programs of them. What it has found is kept as bytes in
 // tests/fuzzers/corpus/kernel.
-#include "tests/folders.h"
 #include "tests/harness/emulator/ptx_program.h"
+#include "tests/folders.h"
 
 #include <gtest/gtest.h>
 

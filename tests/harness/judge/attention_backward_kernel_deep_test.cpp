@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/folders.h"
 #include "harness/emulator/emulator_device.h"
 #include "harness/judge/case_runner.h"
 #include "harness/launch/launch.h"
@@ -23,6 +22,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/attention_backward/definition.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

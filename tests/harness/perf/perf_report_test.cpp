@@ -18,8 +18,8 @@ using ::testing::Not;
 constexpr const char* kProduct = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
 
 PerfEntry entry(std::uint64_t wavefronts) {
-  PerfEntry made{.kernel = "gemm<x>", .sm = 90, .problem = "m=8 n=8 k=8", .useful_macs = 1e6,
-                 .launches = {}};
+  PerfEntry made{
+      .kernel = "gemm<x>", .sm = 90, .problem = "m=8 n=8 k=8", .useful_macs = 1e6, .launches = {}};
   PerfLaunch& launch = made.launches.emplace_back();
   launch.entry = "gemm_nn";
   launch.grid = {132, 1, 1};

@@ -2,8 +2,8 @@
 // Which errors of which operations the theorems about many errors are asked of. A kernel without
 // any error but its last rounding passes each of them. One that rounds some outputs otherwise, by
 // less than one unit of their last place, does not.
-#include "tests/folders.h"
 #include "harness/population/design.h"
+#include "tests/folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which problems propagation looks at by itself, and which output it blames for a case that fails.
-#include "tests/folders.h"
 #include "harness/propagation/propagate.h"
+#include "tests/folders.h"
 
 #include <gmock/gmock.h>
 

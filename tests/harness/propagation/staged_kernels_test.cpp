@@ -8,7 +8,6 @@
 #include <cmath>
 #include <map>
 
-#include "tests/folders.h"
 #include "fuzz/unquantized.h"
 #include "harness/propagation/propagate.h"
 #include "kernels/manifest/manifest.h"
@@ -16,6 +15,7 @@
 #include "kernels/registry.h"
 #include "oracles/formats/encode.h"
 #include "oracles/stages/output_vectors.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

@@ -8,7 +8,6 @@
 #include <set>
 #include <sstream>
 
-#include "tests/folders.h"
 #include "fuzz/plan/plan.h"
 #include "harness/launch/interrupt.h"
 #include "harness/launch/launch.h"
@@ -16,6 +15,7 @@
 #include "harness/relations/relations.h"
 #include "kernels/registry.h"
 #include "oracles/formats/decode.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

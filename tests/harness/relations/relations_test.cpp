@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Relations: that each is asked of some planned case, that conforming kernels keep them, and that
 // faults which no bound shows break them.
-#include "tests/folders.h"
 #include "harness/relations/relations.h"
+#include "tests/folders.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/folders.h"
 #include "harness/launch/target.h"
 #include "harness/run/filter.h"
 #include "harness/run/shard.h"
 #include "kernels/manifest/operation.h"
+#include "tests/folders.h"
 #include "tests/kernels/ops/gemm_problems.h"
 
 namespace plumbline {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // With a stand-in compiler: a shell script that takes nvcc's arguments. The real one takes seconds
 // a file.
-#include "tests/folders.h"
 #include "kernels/manifest/compile.h"
+#include "tests/folders.h"
 
 #include "kernels/manifest/command.h"
 #include "oracles/base/shell_word.h"

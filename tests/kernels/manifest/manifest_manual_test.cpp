@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tests/folders.h"
 #include "kernels/manifest/operation.h"
 #include "kernels/manifest/real_text.h"
 #include "oracles/bounds/contract/describe.h"
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 
 namespace plumbline {

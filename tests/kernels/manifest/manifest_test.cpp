@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
+#include "tests/folders.h"
 
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/gemm_problems.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "tests/folders.h"
 #include "kernels/manifest/pieces.h"
+#include "tests/folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

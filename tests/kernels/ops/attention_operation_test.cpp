@@ -7,12 +7,12 @@
 #include <cmath>
 #include <regex>
 
-#include "tests/folders.h"
 #include "kernels/ops/attention_fields.h"
 #include "kernels/ops/attention_quantize.h"
 #include "oracles/reference/attention/attention.h"
 #include "oracles/reference/attention/oracle.h"
 #include "oracles/reference/attention_backward/attention_backward.h"
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/operation_case.h"
 

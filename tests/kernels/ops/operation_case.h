@@ -10,11 +10,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 

@@ -3,8 +3,8 @@
 // where rows lie, the terms of their contracts, and what is refused.
 #include <gmock/gmock.h>
 
-#include "tests/folders.h"
 #include "oracles/reference/rows/oracle.h"
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 #include "tests/kernels/ops/operation_case.h"
 

@@ -3,9 +3,9 @@
 // every manifest of this repository still reads.
 #include <gmock/gmock.h>
 
-#include "tests/folders.h"
 #include "kernels/manifest/manifest.h"
 #include "kernels/manifest/operation.h"
+#include "tests/folders.h"
 #include "tests/kernels/manifest/manifest_files.h"
 
 namespace plumbline {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/folders.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/encode.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/folders.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/models/generation.h"
+#include "tests/folders.h"
 
 namespace plumbline {
 namespace {

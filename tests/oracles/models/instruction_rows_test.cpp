@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What an H100's matrix instructions gave for hard operands (infinities, NaN, subnormals, sums that
 // cancel, every mix of formats), bit by bit: the models give the same.
-#include "tests/folders.h"
 #include "tests/oracles/models/instruction_rows.h"
+#include "tests/folders.h"
 
 #include <gtest/gtest.h>
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/folders.h"
 #include "oracles/base/file.h"
 #include "oracles/base/random.h"
 #include "oracles/text/instance.h"
+#include "tests/folders.h"
 
 namespace plumbline::text {
 namespace {

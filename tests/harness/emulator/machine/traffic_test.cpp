@@ -377,8 +377,8 @@ TEST(Traffic, OfTensorMemoryIsColumnsAndBytesOfRegisters) {
   const std::vector<std::uint8_t> in(kBytes);
   KernelOptions options{.emulator = {.sm = 100, .threads = 1}, .block = {32, 1, 1}};
   options.count_traffic = true;
-  const std::string text = replaced(
-      kernel_text(".shared .align 8 .b32 at;\n" + body, 100), ".target sm_100", ".target sm_100a");
+  const std::string text = replaced(kernel_text(".shared .align 8 .b32 at;\n" + body, 100),
+                                    ".target sm_100", ".target sm_100a");
   const KernelRun run = run_kernel(text, bytes_of(in), kBytes, options);
   ASSERT_TRUE(run.outcome.completed) << findings_text(run.outcome);
   const LaunchTraffic& traffic = run.outcome.traffic;
