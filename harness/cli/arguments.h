@@ -32,10 +32,10 @@ struct Arguments {
   std::string only;       // --only, parsed once the kernels are known; of mutants, their ids
   std::string case_text;  // --case
   std::string tensors;    // --tensors
-  std::string problem;    // --problem of perf; empty: a small one
-  std::string chip;       // --chip of perf; empty: the usual one
-  bool partial = false;   // --partial: outputs that a dump lacks are no error
-  std::string baseline;   // --baseline
+  std::vector<std::string> problems;  // --problem of perf; empty: a small one
+  std::string chip;                   // --chip of perf; empty: the usual one
+  bool partial = false;               // --partial: outputs that a dump lacks are no error
+  std::string baseline;               // --baseline
   bool strict_baseline = false;
   bool dry_run = false;
   bool minimize = false;

@@ -110,12 +110,13 @@ Result<std::vector<PerfJob>> jobs_of(const std::vector<const Manifest*>& kernels
                                      const PerfRecord& baseline, const Arguments& arguments,
                                      Terminal& terminal) {
   std::vector<PerfJob> jobs;
-  const std::string where = arguments.problem.empty() ? arguments.baseline : "--problem";
+  const std::string where = arguments.problems.empty() ? arguments.baseline : "--problem";
   for (const Manifest* kernel : kernels) {
     std::vector<std::pair<std::string, std::optional<int>>> wanted;
-    if (!arguments.problem.empty()) wanted.emplace_back(arguments.problem, arguments.sm);
+    for (const std::string& problem : arguments.problems)
+      wanted.emplace_back(problem, arguments.sm);
     for (const PerfEntry& entry : baseline.entries) {
-      if (!arguments.problem.empty() || entry.kernel != kernel->name) continue;
+      if (!arguments.problems.empty() || entry.kernel != kernel->name) continue;
       if (!arguments.sm || *arguments.sm == entry.sm) wanted.emplace_back(entry.problem, entry.sm);
     }
     if (wanted.empty()) {
@@ -404,7 +405,7 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   if (!jobs) return report_error(jobs.error());
   if (jobs->empty() && baseline.entries.empty()) return ExitCode::nothing_selected;
 
-  const std::string id = run_id(arguments, *kernels, 1, {arguments.problem});
+  const std::string id = run_id(arguments, *kernels, 1, arguments.problems);
   const std::filesystem::path folder = std::filesystem::path(arguments.out) / id;
   std::error_code code;
   std::filesystem::create_directories(folder, code);
@@ -419,7 +420,6 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
                     .version = kVersion,
                     .root = std::filesystem::current_path().string()};
   bool broken = false;
-  std::int64_t pieces = 0;  // of advice
   for (const PerfJob& job : *jobs) {
     if (interrupted()) break;
     terminal.status(fmt::format("  {} {}", job.test_case.problem_text(), job.target.name()));
@@ -436,7 +436,6 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
     if (!chip) return report_error(chip.error());
     PerfResult result{.entry = *std::move(entry), .advice = {}, .chip = *chip};
     result.advice = advice(result.entry);
-    pieces += std::ssize(result.advice);
     print_result(result, arguments, terminal);
     report.results.push_back(std::move(result));
   }
@@ -453,9 +452,8 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   }
   link_beside(folder, kLatestOfPerf);
   if (arguments.format == OutputFormat::human) {
-    terminal.print(fmt::format("perf: {} counted, {} of advice; report: {}",
-                               counted(std::ssize(report.results), "kernel"),
-                               counted(pieces, "piece"), (folder / "report.html").string()));
+    terminal.print_wrapped(fmt::format("perf: {}; report: {}", perf_counted(report),
+                                       (folder / "report.html").string()));
   }
   if (interrupted()) return ExitCode::interrupted;
   if (!report.comparison) return broken ? ExitCode::could_not_run : ExitCode::held;

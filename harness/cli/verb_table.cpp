@@ -260,13 +260,15 @@ void mutants_flags(FlagTargets to) {
 }
 
 void perf_flags(FlagTargets to) {
-  add(to, kChoosing, "--problem", to.arguments.problem, "FIELDS",
-      "the problem, for example 'm=256 n=256 k=256' (default: the baseline's, or a small one)");
+  add(to, kChoosing, "--problem", to.arguments.problems, "FIELDS",
+      "a problem, for example 'm=256 n=256 k=256'; as often as there are some (default: those of "
+      "the baseline, or a small one)")
+      ->allow_extra_args(false);
   add_kernel(to);
   add_sm(to, "emulate this chip (default: the newest the kernel is built for)");
   add(to, kPlace, "--chip", to.arguments.chip, "NAME",
-      "whose peaks and multiprocessors: \"H100 SXM\", \"H200\", \"A100 SXM\", \"L40S\", "
-      "\"RTX 4090\"");
+      "whose peaks and multiprocessors: \"H100 SXM\", \"H200\", \"B200\", \"A100 SXM\", "
+      "\"L40S\", \"RTX 4090\", \"RTX 5090\"");
   add_baseline(to, kJudging, "say what grew since this perf.json");
   add_switch(to, kJudging, "--strict", to.arguments.strict,
              "a counter that grew since the baseline fails, and what cannot be compared");
@@ -358,9 +360,11 @@ constexpr std::array<Example, 3> kMutantsExamples = {{
     {"plumbline mutants rmsnorm_bf16 --auto 60 --min-score 90",
      "sixty faults of the program's own"},
 }};
-constexpr std::array<Example, 3> kPerfExamples = {{
+constexpr std::array<Example, 4> kPerfExamples = {{
     {"plumbline perf gemm_bf16 --problem 'm=256 n=256 k=256' --sm 90",
      "sectors, bank conflicts, products, occupancy of one launch"},
+    {"plumbline perf gemm_bf16 --problem 'm=64 n=4096 k=4096' --problem 'm=1024 n=4096 k=4096'",
+     "two points of a roofline"},
     {"plumbline perf --kernel mine.toml --problem 'm=64 n=64 k=64' -v",
      "your own kernel, line by line"},
     {"plumbline perf --baseline perf.json --strict", "a counter that grew fails, with its line"},

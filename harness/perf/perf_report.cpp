@@ -289,19 +289,23 @@ std::string_view help_of(std::string_view rule) {
 
 }  // namespace
 
+std::string perf_counted(const PerfReport& report) {
+  std::set<std::string_view> kernels;
+  for (const PerfResult& result : report.results) kernels.insert(result.entry.kernel);
+  std::string words = counted(std::ssize(kernels), "kernel") + " counted";
+  if (kernels.size() != report.results.size())
+    words += " on " + counted(std::ssize(report.results), "problem");
+  return fmt::format("{}, {} of advice", words, counted(pieces_of_advice(report), "piece"));
+}
+
 std::string perf_verdict(const PerfReport& report) {
-  const std::string kernels = counted(std::ssize(report.results), "kernel");
-  if (report.comparison) {
-    const std::int64_t grown = counters_that_grew(report);
-    if (grown > 0) return fmt::format("{} grew since the baseline", counted(grown, "counter"));
-    const std::size_t unclear = report.comparison->unclear.size();
-    return unclear == 0 ? fmt::format("no counter grew since the baseline, of {}", kernels)
-                        : fmt::format("no counter grew since the baseline, and {} not compared",
-                                      unclear == 1 ? "one thing was"
-                                                   : fmt::format("{} things were", unclear));
-  }
-  return fmt::format("{} counted, {} of advice", kernels,
-                     counted(pieces_of_advice(report), "piece"));
+  if (!report.comparison) return perf_counted(report);
+  const std::int64_t grown = counters_that_grew(report);
+  if (grown > 0) return fmt::format("{} grew since the baseline", counted(grown, "counter"));
+  const std::size_t unclear = report.comparison->unclear.size();
+  if (unclear == 0) return "no counter grew since the baseline";
+  return fmt::format("no counter grew since the baseline, and {} not compared",
+                     unclear == 1 ? "one thing was" : fmt::format("{} things were", unclear));
 }
 
 std::string perf_html(const PerfReport& report) {

@@ -29,7 +29,10 @@ struct PerfReport {
   std::string root;  // file names below it are relative to it
 };
 
-// "2 kernels counted, 3 pieces of advice", "1 counter grew since the baseline".
+// "1 kernel counted on 2 problems, 3 pieces of advice".
+std::string perf_counted(const PerfReport& report);
+
+// The same, or with a baseline "1 counter grew since the baseline".
 std::string perf_verdict(const PerfReport& report);
 
 std::string perf_html(const PerfReport& report);

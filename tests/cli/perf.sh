@@ -23,6 +23,14 @@ expect 0 "16-bit peak of an H200" perf "${problem[@]}" --chip h200 --out two
 cmp one/latest-perf/perf.json two/latest-perf/perf.json || { echo "FAILED: one worker and two count differently"; failed=$((failed + 1)); }
 cp one/latest-perf/perf.json own.json
 
+# Several problems, and the files of a run.
+expect 0 "perf: 1 kernel counted on 2 problems" perf gemm_bf16 --problem 'm=64 n=64 k=64' --problem 'm=128 n=64 k=64' --sm 90 --out several
+for words in "m=64 n=64 k=64" "m=128 n=64 k=64" Roofline "16-bit peak of H100 SXM"; do
+  grep -qF "$words" several/latest-perf/report.html || { echo "FAILED: the page lacks $words"; failed=$((failed + 1)); }
+done
+grep -q "plumbline perf: 1 kernel counted on 2 problems" several/latest-perf/summary.md || { echo "FAILED: summary.md"; failed=$((failed + 1)); }
+expect 0 "at least" perf softmax_bf16 --problem 'm=40 n=200' --sm 90 --out rows
+
 # A counter that grew, with its line; without --strict it is only said.
 python3 - own.json <<'PYTHON'
 import json, sys
@@ -47,6 +55,12 @@ PYTHON
 echo '{' >broken.json
 expect 0 "1 grew, 0 shrank" perf "${problem[@]}" --baseline less.json --out one
 expect 1 "wavefronts of shared memory" perf "${problem[@]}" --baseline less.json --strict --out one
+python3 - one/latest-perf/report.sarif <<'PYTHON' || { echo "FAILED: report.sarif lacks the line that grew"; failed=$((failed + 1)); }
+import json, sys
+results = json.load(open(sys.argv[1]))["runs"][0]["results"]
+grown = [one for one in results if one["ruleId"] == "grew" and one["level"] == "error"]
+assert any("instructions.cuh" in json.dumps(one["locations"]) for one in grown), results
+PYTHON
 expect 1 "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 at instructions.cuh:" perf "${problem[@]}" --baseline less.json --strict --out one
 expect 0 "0 grew, 1 shrank" perf "${problem[@]}" --baseline more.json --strict --out one
 expect 5 "the baseline has another problem of this kernel" perf "${problem[@]}" --baseline small.json --strict --out one

@@ -12,7 +12,7 @@ namespace plumbline {
 
 // A manifest without its kernel, and the text that says what it computes where there is one.
 struct Task {
-  std::string name;       // what the kernel is called
+  std::string name;     // what the kernel is called
   toml::table table{};  // the manifest
   std::string text_name{}, text{};
 };

@@ -105,9 +105,10 @@ toml::table manifest_of(const toml::table& task, const nlohmann::json& launch) {
   table.insert_or_assign("targets", std::move(targets));
   table.insert_or_assign("entry", launch.at("entry").get<std::string>());
   table.insert_or_assign("parameters", array_of<std::string>(launch.at("parameters")));
-  table.insert_or_assign("launch", toml::table{{"grid", grid_of(launch.at("grid"))},
-                                               {"block", array_of<std::int64_t>(launch.at("block"))},
-                                               {"shared", launch.at("shared").get<std::int64_t>()}});
+  table.insert_or_assign("launch",
+                         toml::table{{"grid", grid_of(launch.at("grid"))},
+                                     {"block", array_of<std::int64_t>(launch.at("block"))},
+                                     {"shared", launch.at("shared").get<std::int64_t>()}});
   return table;
 }
 

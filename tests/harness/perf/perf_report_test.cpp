@@ -63,8 +63,11 @@ TEST(PerfReport, SaysHowManyKernelsAndPiecesOfAdvice) {
 }
 
 TEST(PerfReport, WithABaselineItSaysWhatGrew) {
-  EXPECT_EQ(perf_verdict(report(20, 20)), "no counter grew since the baseline, of 1 kernel");
+  EXPECT_EQ(perf_verdict(report(20, 20)), "no counter grew since the baseline");
   EXPECT_EQ(perf_verdict(report(20, 10)), "1 counter grew since the baseline");
+  PerfReport two = report(10);
+  two.results.push_back(two.results[0]);
+  EXPECT_EQ(perf_verdict(two), "1 kernel counted on 2 problems, 0 pieces of advice");
   PerfReport unclear = report(20, 20);
   unclear.comparison->unclear.emplace_back("gone");
   EXPECT_EQ(perf_verdict(unclear),
