@@ -138,11 +138,16 @@ class Manifest {
   std::string ptx_path(int sm) const;
 };
 
+// Of a task that others write kernels for, what it computes alone: the source, the entries and
+// their launches are theirs.
+enum class ManifestPart : std::uint8_t { whole, task };
+
 // Reads and checks a manifest. Every error has file, line and column, and unknown keys are errors
 // with a suggestion.
-Result<Manifest> read_manifest(const std::string& path);
+Result<Manifest> read_manifest(const std::string& path, ManifestPart part = ManifestPart::whole);
 
 // The same from text; `path` names the kernel and is where its files are looked for.
-Result<Manifest> parse_manifest(std::string_view text, const std::string& path);
+Result<Manifest> parse_manifest(std::string_view text, const std::string& path,
+                                ManifestPart part = ManifestPart::whole);
 
 }  // namespace plumbline

@@ -188,7 +188,7 @@ void check_agreement(TomlReader& reader, const Manifest& manifest, const TensorN
                           tensor.name, chosen));
 }
 
-Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
+Result<Manifest> read_checked(TomlReader& reader, const std::string& path, ManifestPart part) {
   Manifest manifest;
   manifest.path = path;
   manifest.name = std::filesystem::path(path).stem();
@@ -209,11 +209,13 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path) {
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
   read_summary(reader, manifest);
-  read_source(reader, manifest);
   read_targets(reader, manifest);
-  read_launches(reader, manifest);
-  read_tensor_maps(reader, manifest);
-  read_workspace(reader, manifest);
+  if (part == ManifestPart::whole) {
+    read_source(reader, manifest);
+    read_launches(reader, manifest);
+    read_tensor_maps(reader, manifest);
+    read_workspace(reader, manifest);
+  }
   read_formats(reader, manifest);
   check_in_place_formats(reader, manifest);
   read_tile(reader, manifest);
@@ -308,17 +310,17 @@ void read_known(TomlReader& reader, Manifest& manifest) {
   }
 }
 
-Result<Manifest> parse_manifest(std::string_view text, const std::string& path) {
+Result<Manifest> parse_manifest(std::string_view text, const std::string& path, ManifestPart part) {
   Result<TomlReader> reader = TomlReader::parse(text, path);
   if (!reader) return reader.error();
-  return read_checked(*reader, path);
+  return read_checked(*reader, path, part);
 }
 
-Result<Manifest> read_manifest(const std::string& path) {
+Result<Manifest> read_manifest(const std::string& path, ManifestPart part) {
   const Result<std::string> text =
       read_text_file(path, "name a manifest, a file <kernel>.toml", kLongestManifest);
   if (!text) return text.error();
-  return parse_manifest(*text, path);
+  return parse_manifest(*text, path, part);
 }
 
 }  // namespace plumbline

@@ -77,7 +77,9 @@ class WorkFolder {
 // The task's manifest for a submission of this name: `source` or `ptx` is the submission's.
 Result<Task> read_task(const std::string& path, const std::string& submission) {
   // Its own mistakes, with their lines.
-  const Result<Manifest> manifest = read_manifest(path);
+  const bool launches_itself = submission.ends_with(".py");
+  const Result<Manifest> manifest =
+      read_manifest(path, launches_itself ? ManifestPart::task : ManifestPart::whole);
   if (!manifest) return manifest.error();
   const Result<std::string> text = read_text_file(path, "");
   if (!text) return text.error();
