@@ -3,10 +3,10 @@
 
     python -m plumbline.submission submission.py tasks.json
 
-The submission has one kernel under ``@plumbline.computes``. What it computes, its formats and its
-contract are the task's, which is a list with one entry for each choice of formats. Beside the PTX
-of every entry, chip and configuration, launches.json says the entry point, the parameters and the
-launch of each: nothing else of a submission is believed.
+The submission has one kernel under ``@plumbline.triton.computes``. What it computes, its formats
+and its contract are those of the task, which is a list with one entry for each choice of formats.
+Beside the PTX of every entry, chip and configuration, launches.json says the entry point, the
+parameters and the launch of each: nothing else of a submission is believed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _described(path: pathlib.Path) -> Verification:
     if len(kernels) != 1:
         raise InputError(
             f"{path.name} has {len(kernels) or 'no'} kernel{'' if len(kernels) == 1 else 's'} under "
-            "@plumbline.computes(...); it has to have one"
+            "@plumbline.triton.computes(...); it has to have one"
         )
     return kernels[0]
 

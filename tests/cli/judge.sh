@@ -71,7 +71,7 @@ triton 1 "broken" 's/^def softmax/def least/; s/grid="m"/grid="m", require=["n =
 triton 3 "it has no launch for sm_80" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text("[]"))'
 triton 3 "it names a file elsewhere" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text(json.dumps([{"ptx": "/etc/passwd.ptx"}])))'
 triton 3 "does not run: URLError" '$ a import urllib.request; urllib.request.urlopen("http://127.0.0.1:1")'
-triton 3 "has no kernel under @plumbline.computes" '/computes/d'
+triton 3 "has no kernel under @plumbline.triton.computes" '/computes/d'
 triton 3 "no argument 'WIDE'" 's/"WIDTH"/"WIDE"/'
 sed '$ a while True: pass' softmax.py >endless.py
 expect 3 "out of time: the time was over while it was compiled" judge endless.py --task softmax.toml --for 4s

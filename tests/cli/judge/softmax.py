@@ -2,10 +2,10 @@
 import triton
 import triton.language as tl
 
-import plumbline
+import plumbline.triton
 
 
-@plumbline.computes("softmax", grid="m", constants={"WIDTH": 1024})
+@plumbline.triton.computes("softmax", grid="m", constants={"WIDTH": 1024})
 @triton.jit
 def softmax(x, y, n, ldx, ldy, WIDTH: tl.constexpr):
     row = tl.program_id(0)
