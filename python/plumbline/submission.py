@@ -35,8 +35,8 @@ def _described(path: pathlib.Path) -> Verification:
     except Exception as error:
         raise InputError(f"{path.name} does not run: {type(error).__name__}: {error}") from error
     found = {id(value): value for value in vars(module).values() if hasattr(value, "plumbline")}
-    kernels = [value.plumbline for value in found.values()]
-    kernels = [one for one in kernels if isinstance(one, Verification)]
+    said = [value.plumbline for value in found.values()]
+    kernels = [one for one in said if isinstance(one, Verification)]
     if len(kernels) != 1:
         raise InputError(
             f"{path.name} has {len(kernels) or 'no'} kernel{'' if len(kernels) == 1 else 's'} under "
