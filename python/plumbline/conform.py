@@ -122,6 +122,7 @@ def _quoted(path: pathlib.Path) -> str:
 # A folder of this call alone: in memory where there is room, else on the disk.
 def _room_for(size: int) -> pathlib.Path:
     parents: list[str | None] = [None]
+    reason: OSError | None = None
     try:
         if shutil.disk_usage("/dev/shm").free > size + _SPARE_BYTES:
             parents.insert(0, "/dev/shm")

@@ -463,7 +463,7 @@ def _value(hint: Any, value: Any) -> Any:
     if dataclasses.is_dataclass(hint):
         return _object(typing.cast(type, hint), value)
     if hint is float:
-        return math.nan if value is None else float(value)
+        return math.nan if value is None else float(typing.cast(float, value))
     return value
 
 
