@@ -39,8 +39,8 @@ CodePlace Program::place(std::size_t index) const {
   if (from->source.calls == nullptr) return place;
   std::vector<std::string> calls;
   for (const FileLine& call : *from->source.calls) {
-    if (const std::string file = name(call.file); !file.empty())
-      calls.push_back(fmt::format("{}:{}", file, call.line));
+    if (const std::string source = name(call.file); !source.empty())
+      calls.push_back(fmt::format("{}:{}", source, call.line));
   }
   place.inlined_at = joined(calls);
   return place;
