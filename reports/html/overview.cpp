@@ -200,10 +200,16 @@ Html kernel_overview(const RunRecord& record) {
   const bool code_ran =
       std::ranges::any_of(kernels, [](const KernelRecord* k) { return !k->code.empty(); });
   if (code_ran) table.head.push_back("code run");
+  const bool timed =
+      std::ranges::any_of(kernels, [](const KernelRecord* k) { return k->elapsed_ms > 0; });
+  if (timed) table.head.push_back("seconds of workers");
   for (const KernelRecord* k : kernels) {
     table.rows.push_back({Cell{badge(k->verdict)}, Cell{link_to(*k)}, cell(k->operation),
                           count_cell(k->cases), count_cell(k->compared), error_cell(record, *k)});
     if (code_ran) table.rows.back().push_back(code_cell(*k));
+    if (timed)
+      table.rows.back().push_back(
+          number_cell(k->elapsed_ms / 1000, fmt::format("{:.1f}", k->elapsed_ms / 1000)));
   }
   Html html = figure_around("Verdicts and errors", overview_finding(record), to_html(table));
   constexpr std::size_t kFewKernels = 8;

@@ -18,6 +18,7 @@
 namespace plumbline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -304,6 +305,15 @@ TEST(Html, ErrorsGrowWithTheSizeThatTheirOwnSumsRunOver) {
     }
   }
   EXPECT_THAT(main_of(report_html(record)), HasSubstr("Error by rows"));
+}
+
+TEST(Html, SaysHowLongKernelsTookWhereTheRecordDoes) {
+  RunRecord record = failing_record();
+  for (KernelRecord& kernel : record.kernels) kernel.elapsed_ms = 0;
+  EXPECT_THAT(report_html(record), Not(HasSubstr("seconds of workers")));
+  record.kernels[0].elapsed_ms = 12'340;
+  EXPECT_THAT(report_html(record),
+              AllOf(HasSubstr("seconds of workers"), HasSubstr("data-v=\"12.34\">12.3")));
 }
 
 TEST(Html, SkipsSectionsWithoutData) {
