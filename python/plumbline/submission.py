@@ -39,7 +39,7 @@ def _described(path: pathlib.Path) -> Verification:
     kernels = [one for one in said if isinstance(one, Verification)]
     if len(kernels) != 1:
         raise InputError(
-            f"{path.name} has {len(kernels) or 'no'} kernel{'' if len(kernels) == 1 else 's'} under "
+            f"{path.name} has {len(kernels) or 'no'} kernel{'s' if kernels else ''} under "
             "@plumbline.triton.computes(...); it has to have one"
         )
     return kernels[0]
