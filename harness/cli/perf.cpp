@@ -43,16 +43,30 @@ std::int64_t odd_sizes(const Problem& problem) {
   });
 }
 
+// Whether a size is more than 16 times another one: a row of products, or a long sum.
+bool is_long(const Problem& problem) {
+  constexpr std::int64_t kFar = 16;
+  std::int64_t least = 0, most = 0;
+  for (const Field& field : problem.schema()) {
+    if (field.kind != FieldKind::integer || problem.is_default(field.name)) continue;
+    const std::int64_t size = problem.integer(field.name);
+    least = least == 0 ? size : std::min(least, size);
+    most = std::max(most, size);
+  }
+  return most > kFar * least;
+}
+
 // Of the quick plan, a problem with as few fields beyond its sizes as there is, of those one with
-// round sizes, and of those the largest that is emulated in a moment.
+// round sizes that are not far apart, and of those the largest that is emulated in a moment.
 Result<Problem> usual_problem(const Manifest& kernel) {
   constexpr double kMostWork = 0x1p22;
   const Problem* chosen = nullptr;
-  std::tuple<std::size_t, std::int64_t, double> best;  // the least wins
+  std::tuple<std::size_t, std::int64_t, bool, double> best;  // the least wins
   const std::vector<Case> cases = plan_cases(kernel, {.profile = Profile::quick});
   for (const Case& one : cases) {
     const double work = kernel.operation->work(one.problem);
-    const std::tuple rank(split(one.problem.text(), ' ').size(), odd_sizes(one.problem), -work);
+    const std::tuple rank(split(one.problem.text(), ' ').size(), odd_sizes(one.problem),
+                          is_long(one.problem), -work);
     if (work == 0 || work > kMostWork || (chosen != nullptr && rank >= best)) continue;
     best = rank;
     chosen = &one.problem;

@@ -13,11 +13,14 @@ namespace plumbline {
 namespace {
 
 std::string duration_text(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.3g} ns", 1e9 * seconds);
   if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
   return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
 }
 
 }  // namespace
+
+std::string Ceiling::least_time() const { return duration_text(seconds); }
 
 double peak_of(const std::string& instruction, const TensorPeaks& peaks, std::string& words) {
   // The type of A, or of both factors; the accumulator's says nothing.
@@ -95,7 +98,7 @@ std::string_view name(Bound bound) {
 }
 
 std::string ceiling_words(const Ceiling& top, const Chip& chip) {
-  const std::string least = fmt::format("at least {}", duration_text(top.seconds));
+  const std::string least = "at least " + top.least_time();
   if (top.peak.empty()) return fmt::format("{} on {}, for its bytes alone", least, one_of(chip));
   const std::string bound =
       top.bound == Bound::grid

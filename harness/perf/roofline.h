@@ -25,6 +25,8 @@ struct Ceiling {
   double peak_rate = 0;  // in 10^12 operations a second, two a product
 
   double rate() const { return share * peak_rate; }
+
+  std::string least_time() const;  // "12.4 us"
 };
 
 // Nothing where the peak of its products is not known, or it moves no byte.
