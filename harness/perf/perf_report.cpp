@@ -70,9 +70,7 @@ Html kernels_section(const PerfReport& report) {
     row.push_back(cell(entry.problem));
     row.push_back(cell(result.chip != nullptr ? std::string(result.chip->name)
                                               : fmt::format("sm_{}", entry.sm)));
-    row.push_back(
-        top ? number_cell(1e6 * top->seconds, fmt::format("{:.3g} us", 1e6 * top->seconds))
-            : Cell());
+    row.push_back(top ? number_cell(1e6 * top->seconds, top->least_time()) : Cell());
     row.push_back(top && !top->peak.empty() ? percent_cell(top->share) : Cell());
     row.push_back(top ? cell(name(top->bound)) : Cell());
     row.push_back(times_cell(entry.total(global_sectors), entry.total(global_least_sectors)));
@@ -135,7 +133,7 @@ Html roofline_section(const PerfReport& report) {
                                                                 name_of(best->first->entry)),
                                ceiling_words(best->second, *best->first->chip));
   figure.x = {"useful products for each byte of memory", true};
-  figure.y = {"10^12 operations a second", true};
+  figure.y = {"10^12 operations/s", true};
   figure.note =
       "A point is what the data sheet allows a kernel at most; no kernel was timed. Points under "
       "their roof have fewer blocks than the chip has multiprocessors, or products on padding.";
@@ -358,12 +356,11 @@ std::string perf_markdown(const PerfReport& report) {
   for (const PerfResult& result : report.results) {
     if (shown++ == kMostKernels) break;
     const std::optional<Ceiling> top = ceiling_of(result);
-    out +=
-        fmt::format("| {} sm_{} | {} | {} | {} | {} | {} |\n", markdown_code(result.entry.kernel),
-                    result.entry.sm, markdown_text(result.entry.problem),
-                    top ? fmt::format("{:.3g} us", 1e6 * top->seconds) : "",
-                    top && !top->peak.empty() ? fmt::format("{:.3g} %", 100 * top->share) : "",
-                    top ? name(top->bound) : "", result.advice.size());
+    out += fmt::format("| {} sm_{} | {} | {} | {} | {} | {} |\n",
+                       markdown_code(result.entry.kernel), result.entry.sm,
+                       markdown_text(result.entry.problem), top ? top->least_time() : "",
+                       top && !top->peak.empty() ? fmt::format("{:.3g} %", 100 * top->share) : "",
+                       top ? name(top->bound) : "", result.advice.size());
   }
   out += "\n";
   more(report.results.size(), kMostKernels);
