@@ -154,20 +154,21 @@ std::string json_of(const std::vector<toml::table>& tasks) {
 Result<SandboxCommand> triton_compiler(const std::string& submission, const std::string& tasks) {
   const char* named = std::getenv("PLUMBLINE_PYTHON");
   const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  // The folders that it is made of, one a line.
+  // What it is and the folders that it is made of, one a line; other lines are warnings.
   const CommandOutcome asked = run_command(
       shell_word(python) +
-      " -c 'import os, sys, triton; print(sys.executable); print(sys.prefix); "
-      "print(sys.base_prefix); print(os.path.dirname(os.path.dirname(triton.__file__)))'");
-  if (!asked.succeeded) {
+      " -c 'import os, sys, triton; print(*(\"@\" + one for one in (sys.executable, sys.prefix, "
+      "sys.base_prefix, os.path.dirname(os.path.dirname(triton.__file__)))), sep=\"\\n\")'");
+  std::vector<std::string> answers;
+  for (const std::string_view line : split(std::string_view(asked.output), '\n'))
+    if (line.starts_with('@')) answers.emplace_back(line.substr(1));
+  if (!asked.succeeded || answers.empty()) {
     return Error{ErrorKind::cannot_run, fmt::format("{} has no Triton, which compiles .py", python),
                  "", "set PLUMBLINE_PYTHON to the Python of an environment with it"};
   }
-  std::vector<std::string_view> lines = split(std::string_view(asked.output), '\n');
   SandboxCommand command;
-  command.words = {std::string(lines[0]), "-m", "plumbline.submission", submission, tasks};
-  for (std::size_t i = 1; i < lines.size(); ++i)
-    if (!lines[i].empty()) command.shown.emplace_back(lines[i]);
+  command.words = {answers.front(), "-m", "plumbline.submission", submission, tasks};
+  command.shown.assign(answers.begin() + 1, answers.end());
   const fs::path package = package_parent();
   command.shown.push_back(package / "plumbline");
   command.environment = {{"PYTHONPATH", package.string()},
