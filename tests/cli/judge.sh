@@ -75,6 +75,11 @@ triton 3 "has no kernel under @plumbline.triton.computes" '/computes/d'
 triton 3 "no argument 'WIDE'" 's/"WIDTH"/"WIDE"/'
 sed '$ a while True: pass' softmax.py >endless.py
 expect 3 "out of time: the time was over while it was compiled" judge endless.py --task softmax.toml --for 4s
+# A name of a submission is not imported outside of the sandbox.
+cp softmax.py triton.py
+echo 'open("outside", "w")' >>triton.py
+expect 0 "triton.py conforms" judge triton.py --task softmax.toml
+[ ! -e outside ] || { echo "FAILED: a submission ran outside of the sandbox"; failed=$((failed + 1)); }
 PLUMBLINE_PYTHON=/bin/false expect 3 "has no Triton, which compiles .py" judge softmax.py --task softmax.toml
 unset PLUMBLINE_PYTHON
 

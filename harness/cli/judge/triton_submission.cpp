@@ -153,10 +153,12 @@ std::string json_of(const std::vector<toml::table>& tasks) {
 
 Result<SandboxCommand> triton_compiler(const std::string& submission, const std::string& tasks) {
   const char* named = std::getenv("PLUMBLINE_PYTHON");
-  const std::string python = named != nullptr && *named != '\0' ? named : "python3";
-  // What it is and the folders that it is made of, one a line; other lines are warnings.
+  std::string python = named != nullptr && *named != '\0' ? named : "python3";
+  if (python.find('/') != std::string::npos) python = fs::absolute(python).string();
+  // What it is and the folders that it is made of, one a line; other lines are warnings. From a
+  // folder without submissions: one called triton.py would be imported here.
   const CommandOutcome asked = run_command(
-      shell_word(python) +
+      "cd / && " + shell_word(python) +
       " -c 'import os, sys, triton; print(*(\"@\" + one for one in (sys.executable, sys.prefix, "
       "sys.base_prefix, os.path.dirname(os.path.dirname(triton.__file__)))), sep=\"\\n\")'");
   std::vector<std::string> answers;
