@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// ggml's norms.
+#include "src/ggml-cuda/norm.cu"
