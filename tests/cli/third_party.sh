@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
 # Kernels that others wrote, unchanged: every manifest of tests/third_party keeps its contract on all planned cases.
 # Their projects are fetched at pinned versions; without a network what cannot be had is skipped. What flash_attn_4/forward.py wrote to
-# build/third_party/flash_attn_4 is verified as well. Usage: third_party.sh PROGRAM SOURCE
+# build/third_party/flash_attn_4 is verified as well, and where there is Triton what triton_tutorials/tutorials.py writes.
+# Usage: third_party.sh PROGRAM SOURCE
 set -u
 program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 patience=1800  # some take a minute to compile, and nobody waits for them
 projects=$source/build/third_party
 python3 "$source/tests/third_party/packages.py" "$projects"
+if ! python3 -c "import triton" 2>/dev/null; then
+  echo "skipped: Triton's tutorials need Triton"
+elif [ -d "$projects/triton" ]; then
+  python3 "$source/tests/third_party/triton_tutorials/tutorials.py" "$projects/triton_tutorials" "$projects/triton/python/tutorials"
+fi
 
 skipped=0
-for manifest in "$source"/tests/third_party/*/*.toml "$projects"/flash_attn_4/forward_*.toml; do
+for manifest in "$source"/tests/third_party/*/*.toml "$projects"/flash_attn_4/forward_*.toml "$projects"/triton_tutorials/*.toml; do
   [ -e "$manifest" ] || continue
   missing=
   for project in $(grep -o 'build/third_party/[a-z_0-9]*' "$manifest" | sort -u); do

@@ -28,6 +28,11 @@ PACKAGES = [
 # Folder, repository, commit.
 REPOSITORIES = [
     ("deep_gemm", "https://github.com/deepseek-ai/DeepGEMM.git", "54e22612409371d6364144b69086735beb54e98b"),
+    ("llm_c", "https://github.com/karpathy/llm.c.git", "f1e2ace651495b74ae22d45d1723443fd00ecd3a"),
+    ("ggml", "https://github.com/ggml-org/ggml.git", "d99724f2b141fed9e1a9f402213506c081433465"),
+    ("sage_attention", "https://github.com/thu-ml/SageAttention.git", "d1a57a546c3d395b1ffcbeecc66d81db76f3b4b5"),
+    # Triton's own repository, with a second back end: its tutorials.
+    ("triton", "https://github.com/triton-lang/Triton-to-tile-IR.git", "50ec1da08373023d0aa8469725c6b59dbd2da16e"),
 ]
 
 
