@@ -24,6 +24,28 @@ double least_error(const Format& f, std::uint64_t got, double stored, double exa
   return std::max(0.0, above ? exact - edge : edge - exact);
 }
 
+// The codes between which the numbers of a range are stored, and whether some are stored as NaN: in
+// a format without infinities those beyond its largest number are.
+struct StoredRange {
+  std::uint64_t low, high;
+  bool nan;
+};
+
+StoredRange stored_range(const Format& f, const F32Range& range) {
+  StoredRange out{f.canonical_nan, f.canonical_nan, range.nan};
+  if (!range.has_numbers()) return out;
+  const double largest = to_double(f, f.max_finite());
+  const auto end = [&](float x, bool beyond_is_left_out) {
+    const std::uint64_t code = encode(f, static_cast<double>(x));
+    if (!std::isnan(to_double(f, code))) return code;
+    out.nan = true;
+    return beyond_is_left_out ? encode(f, x < 0 ? -largest : largest) : code;
+  };
+  out.low = end(range.low, range.low < 0);
+  out.high = end(range.high, range.high > 0);
+  return out;
+}
+
 enum class Class : std::uint8_t { minus_infinity, finite, plus_infinity };
 
 Class class_of(double x) {
@@ -41,19 +63,15 @@ ElementVerdict range_verdict(const Format& f, std::int64_t index, const RangedEl
   out.exact = exact.value;
   out.expected = encode(f, exact.value);
   const double stored = to_double(f, got);
-  double low = kNan, high = kNan;
-  out.low = out.high = f.canonical_nan;
-  if (range.has_numbers()) {
-    out.low = encode(f, static_cast<double>(range.low));
-    out.high = encode(f, static_cast<double>(range.high));
-    low = to_double(f, out.low);
-    high = to_double(f, out.high);
-  }
+  const StoredRange admissible = stored_range(f, range);
+  out.low = admissible.low;
+  out.high = admissible.high;
+  const double low = to_double(f, out.low), high = to_double(f, out.high);
   const bool is_nan = std::isnan(stored);
-  out.pass = is_nan ? range.nan : low <= stored && stored <= high;
+  out.pass = is_nan ? admissible.nan : low <= stored && stored <= high;
   if (!out.pass) {
-    const bool possible = !is_nan && range.has_numbers() && class_of(low) <= class_of(stored) &&
-                          class_of(stored) <= class_of(high);
+    const bool possible = !is_nan && !std::isnan(low) && !std::isnan(high) &&
+                          class_of(low) <= class_of(stored) && class_of(stored) <= class_of(high);
     out.class_mismatch = !possible;
   }
   const bool comparable = std::isfinite(stored) && std::isfinite(exact.value);

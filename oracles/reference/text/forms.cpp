@@ -54,7 +54,9 @@ double below(double x, double distance) { return -above(-x, distance); }
 Span span_of(const Form& a) {
   if (a.special) return {a.low, a.high, a.nan};
   const double reach = (a.reach() + a.error) * kSlack;
-  return {below(a.value, reach), above(a.value, reach), false};
+  const double low = below(a.value, reach), high = above(a.value, reach);
+  if (!a.bounded) return {low, high, false};
+  return {std::max(low, a.low), std::min(high, a.high), false};
 }
 
 // A form of what is known to a range alone.
@@ -68,6 +70,9 @@ Form special(const Span& a, double value, double error) {
   if (plain) {
     out.own = std::max({a.high - value, value - a.low, 0.0}) * kSlack;
     if (a.low == value && a.high == value) out.own = 0;
+    out.bounded = true;
+    out.low = a.low;
+    out.high = a.high;
     return out;
   }
   out.special = true;
@@ -110,6 +115,9 @@ void place(const Expression& node, std::size_t child, const Form& a, Form& out) 
   out.value = a.value;
   out.error = a.error;
   out.own = a.own;
+  out.bounded = a.bounded;
+  out.low = a.low;
+  out.high = a.high;
   const bool mapped = child < node.of_child.size();
   for (std::size_t i = 0; i < a.symbols.size(); ++i) {
     const int to = mapped ? node.of_child[child][i] : -1;
@@ -221,7 +229,7 @@ void Forms::check(Form& a) const {
 Form Forms::negate(const Expression& node, const Form& a) const {
   Form out = *InPlace(node, 0, a);
   out.value = -out.value;
-  if (a.special) {
+  if (a.special || a.bounded) {
     const Span range = minus(span_of(a));
     out.low = range.low;
     out.high = range.high;
@@ -703,12 +711,12 @@ Form Forms::function(const Expression& node, const Form& argument) const {
 Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
   if (!maximum) {
     const auto turned = [](Form x) {
-      x.value = -x.value;
-      if (x.special) {
+      if (x.special || x.bounded) {
         const Span range = minus(span_of(x));
         x.low = range.low;
         x.high = range.high;
       }
+      x.value = -x.value;
       return x;
     };
     return turned(extreme(true, turned(a), turned(b)));
@@ -726,6 +734,11 @@ Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
     const double high = std::max(a.value + a.reach(), b.value + b.reach());
     const bool points = a.reach() == 0 && b.reach() == 0;
     out.own = points ? 0 : std::max(value - low, high - value) * kSlack;
+    // Its ends, of which one is lost where terms reach as far on either side of the value.
+    const Span x = span_of(a), y = span_of(b);
+    out.bounded = true;
+    out.low = std::max(x.low, y.low);
+    out.high = std::max(x.high, y.high);
     return out;
   }
   const Span x = span_of(a), y = span_of(b);

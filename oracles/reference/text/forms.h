@@ -53,6 +53,8 @@ struct Form {
   bool shares = false;  // some symbol is not 0
   // The kernel's value is from [low, high], or NaN where `nan` says so; low > high: nothing but.
   bool special = false, nan = false;
+  // Of a form that is not special: it is from [low, high] as well.
+  bool bounded = false;
   double low = 0, high = 0;
 
   // How far the kernel's value can be from the exact one.

@@ -8,6 +8,6 @@
 #include "llmc/gelu.cuh"
 #include "llmc/layernorm.cuh"
 
-template __global__ void fused_classifier_kernel5<true, false>(
-    floatX*, float*, floatX*, const float, const int*, int, int, int, int,
-    std::bool_constant<true>);
+template __global__ void fused_classifier_kernel5<true, false>(floatX*, float*, floatX*,
+                                                               const float, const int*, int, int,
+                                                               int, int, std::bool_constant<true>);

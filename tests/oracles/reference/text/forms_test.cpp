@@ -147,6 +147,21 @@ TEST(TextForms, QuotientsMayShareAReciprocal) {
   }
 }
 
+// exp(9.5) - 13000 is 359.7268, to within some hundredths.
+TEST(TextForms, AClampKeepsItsEnds) {
+  for (const char* sign : {"", "-"}) {
+    const std::string text = fmt::format(
+        "operation f(x[m, n]) -> y[m, n]\n"
+        "  y[i, j] = {}clamp(exp(x[i, j]) - 13000, -448, 359.73)\n",
+        sign);
+    const TextProblem problem(text.c_str(), {1, 1}, [](std::int64_t, Random&) { return 9.5; });
+    const auto range = ranged(problem.over(Forms({}))[0]).range;
+    const bool turned = *sign != 0;
+    EXPECT_LE(turned ? -range.low : range.high, 359.73F);
+    EXPECT_LT(turned ? -range.high : range.low, 359.72F);
+  }
+}
+
 // A kernel passes NaN over, or keeps it; no other maximum is due, and what NaN and numbers agree on
 // is no choice.
 TEST(TextForms, AMaximumWithNanIsThatOfTheNumbersOrNan) {

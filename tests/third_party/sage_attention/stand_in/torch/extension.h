@@ -15,7 +15,7 @@
 namespace at {
 enum class ScalarType { Half, BFloat16 };
 std::ostream& operator<<(std::ostream&, ScalarType);
-}
+}  // namespace at
 
 namespace torch {
 enum Dtype { kFloat32 };
