@@ -10,7 +10,7 @@ namespace plumbline {
 namespace {
 
 // What a flag may begin with: preprocessor, language, arithmetic, optimization and diagnostics.
-constexpr std::array<std::string_view, 28> kAllowed = {"-I",
+constexpr std::array<std::string_view, 29> kAllowed = {"-I",
                                                        "-D",
                                                        "-U",
                                                        "-O",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 28> kAllowed = {"-I",
                                                        "-expt-relaxed-constexpr",
                                                        "--expt-extended-lambda",
                                                        "--extended-lambda",
+                                                       "-extended-lambda",
                                                        "--diag-suppress=",
                                                        "-diag-suppress=",
                                                        "-w"};

@@ -9,6 +9,9 @@ program=$1 kernels=$2
 long="m=4 n=4 k=16384 out=f32 value=positive seed=0x1"
 expect 0 "13 fraction bits, 14-bit results cut toward zero, 16 products per step" explain gemm_fp8 --on emulator --sm 89
 expect 0 "stored by cta 0,0,0, warp 0, lane" explain "gemm_bf16 m=4 n=4 k=8 value=normal seed=0x1" --on emulator --sm 90
+expect 0 "a conforming kernel has" explain "cross_entropy_bf16 m=12 v=72 value=normal seed=0x1" --on emulator --sm 90
+right=$("$program" explain "cross_entropy_bf16 m=12 v=72 value=normal seed=0x1" "gemm_bf16 m=4 n=4 k=8 value=normal seed=0x1" --on emulator --sm 90)
+[[ "$right" == *"simple faults"* || "$right" == *"fits: "* ]] && { echo "FAILED: faults are named for right outputs: $right"; failed=$((failed + 1)); }
 expect 0 "a fresh accumulator every 128 of k" explain gemm_fp8_blockwise --on emulator --sm 89
 expect 0 "% from exact where terms hardly cancel" replay "gemm_fp8 $long" --on emulator --sm 89 -v
 expect 0 "% from exact where terms hardly cancel" explain "gemm_fp8 $long" --on emulator --sm 89

@@ -381,7 +381,9 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     auto program = check_operation(edit.text);
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
-    if (instance && gives(*instance, arithmetic_)) found.names.push_back(edit.name);
+    if (!instance || !gives(*instance, arithmetic_)) continue;
+    // Edits at two places of a line may be called the same.
+    if (std::ranges::count(found.names, edit.name) == 0) found.names.push_back(edit.name);
   }
   return found;
 }

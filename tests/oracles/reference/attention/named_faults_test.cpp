@@ -127,9 +127,9 @@ TEST(AttentionNamesFaults, ARightKernelIsNotAccused) {
 
 TEST(AttentionNamesFaults, FiniteMasks) {
   EXPECT_EQ(told({.hidden = -10000}, masked()),
-            "hidden keys have a logit of -10000, not -infinity");
+            "hidden keys have a logit like -10000, not -infinity");
   EXPECT_EQ(told({.hidden = -10000}, masked(), 1),
-            "hidden keys have a logit of -10000, not -infinity");
+            "hidden keys have a logit like -10000, not -infinity");
   EXPECT_EQ(told({.hidden = 0}, masked()), "hidden keys have a logit of 0, not -infinity");
 }
 
