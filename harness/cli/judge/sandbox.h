@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a program on files that are not trusted where they can do no harm: in namespaces of their own
+// Runs a program on files that are not trusted where they can do no harm: in namespaces of its own
 // (bwrap), without a network, seeing the system's libraries, the compiler and one work folder, with
 // limits on time, memory and what is written.
 #pragma once

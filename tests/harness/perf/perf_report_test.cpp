@@ -82,7 +82,8 @@ TEST(PerfReport, ThePageHasEveryLineAndTheRoofline) {
   EXPECT_THAT(page, HasSubstr("16-bit peak of H100 SXM"));
   EXPECT_THAT(page, HasSubstr("tile.cuh:40"));
   EXPECT_THAT(page, HasSubstr("header class=\"pass\""));
-  EXPECT_THAT(page, Not(HasSubstr("Changes")));
+  EXPECT_THAT(page, Not(HasSubstr("id=\"changes\"")));
+  EXPECT_THAT(perf_html(report(80, 40)), HasSubstr("id=\"changes\""));
 }
 
 TEST(PerfReport, WhatGrewFailsThePageWhereItFailsTheRun) {
