@@ -782,7 +782,7 @@ Form Forms::round_to(FormatId to, const Form& a) const {
   const double low = rounded(range.low), high = rounded(range.high);
   if (std::isnan(low) || std::isnan(high) || std::isnan(value))
     return special({-kInfinity, kInfinity, true}, value, error);
-  if (a.special || std::isinf(low) || std::isinf(high) || std::isinf(value))
+  if (a.special || std::isinf(error) || std::isinf(low) || std::isinf(high) || std::isinf(value))
     return special({low, high, range.nan}, value, error);
   Form out;
   out.value = value;
