@@ -330,7 +330,7 @@ void print_result(const PerfResult& result, const Arguments& arguments, Terminal
       json["advice"].push_back({{"rule", one.rule}, {"words", one.words}});
     return terminal.print(line_of(json));
   }
-  const std::string title = fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
+  const std::string title = entry.text();
   if (arguments.format == OutputFormat::line || arguments.quiet) {
     for (const Advice& one : result.advice)
       terminal.print(fmt::format("{}: {}: {}", one.rule, title, one.words));
@@ -455,7 +455,8 @@ ExitCode perf(const Arguments& arguments, Terminal& terminal) {
   }
   PerfRecord record;
   for (const PerfResult& result : report.results) record.entries.push_back(result.entry);
-  if (!arguments.baseline.empty() && !interrupted())
+  report.interrupted = interrupted();
+  if (!arguments.baseline.empty() && !report.interrupted)
     report.comparison = compare_perf(baseline, record);
   for (const auto& [file, text] : {std::pair{"perf.json", perf_json(record)},
                                    {"report.html", perf_html(report)},

@@ -161,6 +161,8 @@ std::string compiler_of(std::string_view ptx) {
   return std::string(head.substr(at, head.find('\n', at) - at));
 }
 
+std::string PerfEntry::text() const { return fmt::format("{} sm_{} {}", kernel, sm, problem); }
+
 std::uint64_t PerfEntry::total(Counter counter) const {
   std::uint64_t sum = 0;
   for (const PerfLaunch& launch : launches) sum += launch.totals[counter];

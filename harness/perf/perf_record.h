@@ -75,6 +75,7 @@ struct PerfEntry {
   std::optional<double> useful_macs;
   std::vector<PerfLaunch> launches;
 
+  std::string text() const;  // "gemm_bf16 sm_90 m=256 n=256 k=256"
   std::uint64_t total(Counter counter) const;
 };
 

@@ -24,10 +24,6 @@ namespace {
 
 using enum Counter;
 
-std::string name_of(const PerfEntry& entry) {
-  return fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
-}
-
 std::int64_t pieces_of_advice(const PerfReport& report) {
   std::int64_t count = 0;
   for (const PerfResult& result : report.results) count += std::ssize(result.advice);
@@ -130,7 +126,7 @@ Html roofline_section(const PerfReport& report) {
   figure.finding = fmt::format("{}{}.",
                                points.size() == 1 ? ""
                                                   : fmt::format("{} can come closest to its peak: ",
-                                                                name_of(best->first->entry)),
+                                                                best->first->entry.text()),
                                ceiling_words(best->second, *best->first->chip));
   figure.x = {"useful products for each byte of memory", true};
   figure.y = {"10^12 operations/s", true};
@@ -158,8 +154,7 @@ Html roofline_section(const PerfReport& report) {
     for (const Roof& roof : roofs)
       row.push_back(at_most ? Cell() : number_cell(roof.at(x), fmt::format("{:.4g}", roof.at(x))));
   };
-  for (const auto& [result, top] : points)
-    add_row(name_of(result->entry), top.intensity, top.rate());
+  for (const auto& [result, top] : points) add_row(result->entry.text(), top.intensity, top.rate());
   std::set<double> along = {least / 2, 2 * most};
   for (const Roof& roof : roofs) along.insert(roof.rate / (2 * roof.chip->bandwidth * 1e-3));
   for (const double x : along) add_row("", x, std::nullopt);
@@ -240,7 +235,7 @@ Table lines_table(const PerfLaunch& launch) {
 }
 
 Html kernel_section(const PerfResult& result, std::size_t index) {
-  Html html = element("h3", element("code", name_of(result.entry)),
+  Html html = element("h3", element("code", result.entry.text()),
                       fmt::format("id=\"{}\"", anchor_of(index)));
   if (const std::optional<Ceiling> top = ceiling_of(result)) {
     std::string words = ceiling_words(*top, *result.chip);
@@ -297,6 +292,7 @@ std::string perf_counted(const PerfReport& report) {
 }
 
 std::string perf_verdict(const PerfReport& report) {
+  if (report.interrupted) return "interrupted: " + perf_counted(report);
   if (!report.comparison) return perf_counted(report);
   const std::int64_t grown = counters_that_grew(report);
   if (grown > 0) return fmt::format("{} grew since the baseline", counted(grown, "counter"));
@@ -311,10 +307,11 @@ std::string perf_html(const PerfReport& report) {
   body += group("Kernels", {kernels_section(report), roofline_section(report)});
   Html kernels;
   for (std::size_t i = 0; i < report.results.size(); ++i)
-    kernels += of_group(kernel_section(report.results[i], i), name_of(report.results[i].entry));
+    kernels += of_group(kernel_section(report.results[i], i), report.results[i].entry.text());
   if (!kernels.text.empty()) body += group_heading("Kernels in detail") + kernels;
   const bool grew = counters_that_grew(report) > 0;
-  const bool unclear = report.comparison && !report.comparison->unclear.empty();
+  const bool unclear =
+      report.interrupted || (report.comparison && !report.comparison->unclear.empty());
   return html_page({.tone = grew      ? (report.strict ? Tone::fail : Tone::near)
                             : unclear ? Tone::near
                                       : Tone::pass,
@@ -368,7 +365,7 @@ std::string perf_markdown(const PerfReport& report) {
   for (const PerfResult& result : report.results) {
     for (const Advice& one : result.advice) {
       if (pieces++ >= kMostAdvice) continue;
-      out += fmt::format("- **{}** in {}: {}\n", one.rule, markdown_code(name_of(result.entry)),
+      out += fmt::format("- **{}** in {}: {}\n", one.rule, markdown_code(result.entry.text()),
                          markdown_text(one.words));
     }
   }
@@ -407,7 +404,7 @@ std::string perf_sarif(const PerfReport& report) {
   }
   for (const PerfResult& result : report.results) {
     for (const Advice& one : result.advice)
-      add(one.rule, "note", fmt::format("{} In {}.", one.words + ".", name_of(result.entry)),
+      add(one.rule, "note", fmt::format("{} In {}.", one.words + ".", result.entry.text()),
           one.file, one.line);
   }
   for (const std::string& rule : used) {

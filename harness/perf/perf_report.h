@@ -25,6 +25,7 @@ struct PerfReport {
   std::vector<PerfResult> results;
   std::optional<PerfComparison> comparison;  // with a baseline
   bool strict = false;                       // what grew fails
+  bool interrupted = false;                  // not all that was asked for was counted
   std::string run_id, version;
   std::string root;  // file names below it are relative to it
 };

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kMostLines = 3;  // that a change names
 
-std::string name_of(const PerfEntry& entry) {
-  return fmt::format("{} sm_{} {}", entry.kernel, entry.sm, entry.problem);
-}
-
 std::vector<GrownLine> lines_that_grew(const PerfLaunch& before, const PerfLaunch& after,
                                        Counter counter) {
   std::vector<std::pair<std::uint64_t, GrownLine>> grown;
@@ -98,25 +94,24 @@ PerfComparison compare_perf(const PerfRecord& before, const PerfRecord& after) {
       const bool other = std::ranges::any_of(
           before.entries, [&](const PerfEntry& one) { return same_kernel(one, now); });
       out.unclear.push_back(
-          fmt::format("{}: the baseline has {}", name_of(now),
+          fmt::format("{}: the baseline has {}", now.text(),
                       other ? "another problem of this kernel" : "no such kernel"));
       continue;
     }
     if (old->launches.size() != now.launches.size()) {
-      out.unclear.push_back(fmt::format("{}: it has {} launches, and the baseline {}", name_of(now),
+      out.unclear.push_back(fmt::format("{}: it has {} launches, and the baseline {}", now.text(),
                                         now.launches.size(), old->launches.size()));
       continue;
     }
     if (!old->compiler.empty() && !now.compiler.empty() && old->compiler != now.compiler) {
       out.unclear.push_back(fmt::format(
           "{}: the baseline was compiled by another compiler, which may be what changed: {}",
-          name_of(now), old->compiler));
+          now.text(), old->compiler));
     }
     bool same = true;
     for (std::size_t i = 0; i < now.launches.size(); ++i) {
-      const std::string name = now.launches.size() == 1
-                                   ? name_of(now)
-                                   : fmt::format("{} launch {}", name_of(now), i + 1);
+      const std::string name =
+          now.launches.size() == 1 ? now.text() : fmt::format("{} launch {}", now.text(), i + 1);
       same = compare_launch(name, old->launches[i], now.launches[i], out) && same;
     }
     out.same += same;
@@ -125,7 +120,7 @@ PerfComparison compare_perf(const PerfRecord& before, const PerfRecord& after) {
     const bool there = std::ranges::any_of(after.entries, [&](const PerfEntry& one) {
       return same_kernel(one, old) && one.problem == old.problem;
     });
-    if (!there) out.unclear.push_back(fmt::format("{}: it did not run", name_of(old)));
+    if (!there) out.unclear.push_back(fmt::format("{}: it did not run", old.text()));
   }
   return out;
 }

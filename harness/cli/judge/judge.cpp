@@ -83,7 +83,9 @@ Result<Task> read_task(const std::string& path, const std::string& submission) {
   if (!manifest) return manifest.error();
   const Result<std::string> text = read_text_file(path, "");
   if (!text) return text.error();
-  Task task{.name = "submission", .table = toml::parse(*text)};  // whatever others are called
+  Task task{.name = "submission",  // whatever others are called
+            .table = toml::parse(*text),
+            .targets = manifest->targets};
   toml::table& table = task.table;
   table.erase("source");
   table.erase("ptx");
@@ -219,7 +221,11 @@ class Judge {
   Result<std::optional<Judgement>> compile_triton(std::vector<NamedText>& files) const {
     const fs::path folder = folder_ / "compile";
     toml::table table = task_.table;
-    if (arguments_.sm) table.insert_or_assign("targets", toml::array{*arguments_.sm});
+    std::vector<int> chips = task_.targets;
+    if (arguments_.sm) {
+      chips = {*arguments_.sm};
+      table.insert_or_assign("targets", toml::array{*arguments_.sm});
+    }
     const std::vector<toml::table> tasks = typed_tasks(table);
     files.emplace_back("tasks.json", json_of(tasks));
     if (Status laid = lay_out(folder, task_, files); !laid) return laid.error();
@@ -229,7 +235,7 @@ class Judge {
     if (!ran) return ran.error();
     if (std::optional<Judgement> stopped = stopped_by(*ran)) return stopped;
     files.clear();
-    if (Status taken = take_launches(folder, tasks, files); !taken) {
+    if (Status taken = take_launches(folder, tasks, chips, files); !taken) {
       return std::optional(Judgement{.verdict = "does not compile",
                                      .reason = taken.error().message,
                                      .details = {},

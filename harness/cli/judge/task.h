@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <toml++/toml.h>
 
@@ -14,6 +15,7 @@ namespace plumbline {
 struct Task {
   std::string name;     // what the kernel is called
   toml::table table{};  // the manifest
+  std::vector<int> targets{};
   std::string text_name{}, text{};
 };
 

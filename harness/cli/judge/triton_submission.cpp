@@ -71,23 +71,12 @@ toml::array grid_of(const nlohmann::json& json) {
   return array;
 }
 
-// The number of a target: 90 of 90, "90" and "90a".
-int sm_of(std::string target) {
-  if (!target.empty() && target.back() == 'a') target.pop_back();
+// 90 of "90" and "90a"; 0: it is no target.
+int sm_of(const std::string& target) {
   int sm = 0;
-  const auto [end, failure] = std::from_chars(target.data(), target.data() + target.size(), sm);
-  return failure == std::errc() && end == target.data() + target.size() ? sm : 0;
-}
-
-std::set<int> targets_of(const toml::table& task) {
-  std::set<int> targets;
-  if (const toml::array* named = task["targets"].as_array()) {
-    for (const toml::node& one : *named) {
-      targets.insert(one.is_integer() ? static_cast<int>(one.value_or(std::int64_t{0}))
-                                      : sm_of(one.value_or(std::string())));
-    }
-  }
-  return targets;
+  const char* const end = target.data() + target.size();
+  const auto [rest, failure] = std::from_chars(target.data(), end, sm);
+  return failure == std::errc() && (rest == end || std::string_view(rest, end) == "a") ? sm : 0;
 }
 
 // The task with this launch.
@@ -181,7 +170,7 @@ Result<SandboxCommand> triton_compiler(const std::string& submission, const std:
 }
 
 Status take_launches(const fs::path& folder, const std::vector<toml::table>& tasks,
-                     std::vector<NamedText>& files) {
+                     const std::vector<int>& chips, std::vector<NamedText>& files) {
   const Result<std::string> text = taken_file(folder / "launches.json");
   if (!text) return text.error();
   const auto refuse = [](const std::string& why) {
@@ -193,7 +182,7 @@ Status take_launches(const fs::path& folder, const std::vector<toml::table>& tas
     return refuse(fmt::format("it has more than {} configurations and chips", kMostLaunches));
   std::set<std::pair<std::size_t, int>> missing;
   for (std::size_t i = 0; i < tasks.size(); ++i)
-    for (const int sm : targets_of(tasks[i])) missing.emplace(i, sm);
+    for (const int sm : chips) missing.emplace(i, sm);
   try {
     for (std::size_t i = 0; i < json->size(); ++i) {
       const nlohmann::json& launch = (*json)[i];

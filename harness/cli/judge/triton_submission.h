@@ -28,6 +28,6 @@ Result<SandboxCommand> triton_compiler(const std::string& submission, const std:
 // as it has to be, for a submission may have written it: it has to have a launch of every task for
 // every chip.
 Status take_launches(const std::filesystem::path& folder, const std::vector<toml::table>& tasks,
-                     std::vector<NamedText>& files);
+                     const std::vector<int>& chips, std::vector<NamedText>& files);
 
 }  // namespace plumbline

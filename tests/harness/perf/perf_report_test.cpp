@@ -28,7 +28,7 @@ PerfEntry entry(std::uint64_t wavefronts) {
   PerfLine& line = launch.lines.emplace_back();
   line.at = "tile.cuh:31";
   line.instruction = "ldmatrix.sync.aligned.m8n8.x4.shared.b16";
-  line.file = "/work/kernels/tile.cuh";
+  line.file = "/checkout/kernels/tile.cuh";
   line.file_line = 31;
   line.counts[shared_wavefronts] = wavefronts;
   line.counts[shared_least_wavefronts] = 10;
@@ -50,7 +50,7 @@ PerfReport report(std::uint64_t wavefronts, std::optional<std::uint64_t> before 
                   .strict = strict,
                   .run_id = "1f2e",
                   .version = "0.1.0",
-                  .root = "/work"};
+                  .root = "/checkout"};
   if (before) made.comparison = compare_perf({{entry(*before)}}, {{entry(wavefronts)}});
   return made;
 }
@@ -72,6 +72,13 @@ TEST(PerfReport, WithABaselineItSaysWhatGrew) {
   unclear.comparison->unclear.emplace_back("gone");
   EXPECT_EQ(perf_verdict(unclear),
             "no counter grew since the baseline, and one thing was not compared");
+}
+
+TEST(PerfReport, SaysThatItWasInterrupted) {
+  PerfReport cut = report(10);
+  cut.interrupted = true;
+  EXPECT_EQ(perf_verdict(cut), "interrupted: 1 kernel counted, 0 pieces of advice");
+  EXPECT_THAT(perf_html(cut), HasSubstr("header class=\"near\""));
 }
 
 TEST(PerfReport, ThePageHasEveryLineAndTheRoofline) {

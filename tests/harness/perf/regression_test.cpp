@@ -105,10 +105,10 @@ TEST(PerfComparison, NamesTheLineThatGrew) {
 
 TEST(PerfComparison, KnowsTheFileOfTheLine) {
   PerfRecord now = record(80);
-  now.entries[0].launches[0].lines[0].file = "/work/tile.cuh";
+  now.entries[0].launches[0].lines[0].file = "/checkout/tile.cuh";
   now.entries[0].launches[0].lines[0].file_line = 31;
   const PerfComparison worse = compare_perf(record(40), now);
-  EXPECT_EQ(worse.changes.at(0).lines.at(0).file, "/work/tile.cuh");
+  EXPECT_EQ(worse.changes.at(0).lines.at(0).file, "/checkout/tile.cuh");
   EXPECT_EQ(worse.changes.at(0).lines.at(0).line, 31);
 }
 

@@ -68,20 +68,9 @@ TEST(AttentionOracle, NeverFailsAKernelThatKeepsItsContract) {
     for (const Scores scores : testing::kAllScores) {
       for (const Values values : testing::kAllValues) {
         for (const std::int64_t keys : {1, 63, 130}) {
-          AttentionSetup setup;
-          setup.scores = scores;
-          setup.values = values;
+          AttentionSetup setup = varied_setup(++turn, scores, values);
           setup.keys = keys;
-          setup.seed = static_cast<std::uint64_t>(++turn);
-          setup.queries = 3;
-          setup.d = turn % 3 == 0 ? 40 : 16;
-          setup.output = turn % 4 == 0 ? FormatId::bf16 : FormatId::f32;
-          setup.bias = turn % 5 == 1;
-          setup.sink = turn % 7 == 2;
-          setup.scales = turn % 5 == 4;
-          setup.softcap = turn % 6 == 3 ? 30.0f : 0.0f;
-          if (turn % 3 == 1) setup.mask.causal = Causal::bottom_right;
-          if (turn % 3 == 2) setup.mask.window_left = 20;
+          setup.seed = static_cast<std::uint64_t>(turn);
           Attention attention(setup);
           const AttentionContract contract = testing::attention_contract_of();
           attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
