@@ -96,50 +96,29 @@ HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityR
   }
   const bool narrow = is_narrow(plan);
   if (terms == 0 && !narrow) return;
-  const V term_count = splat(static_cast<double>(terms));
   for (std::size_t v = 0; v < kVectors; ++v) {
     State& state = states[v];
     const auto nothing = hn::And(hn::Eq(lowest[v], infinite()), hn::Eq(splat(narrow), hn::Zero(d)));
     const V error = hn::Add(state.drift, state.skew);
     const V reach = most(state.sum, error), rest = least(state.sum, error);
-    const V floor = hn::Max(splat(plan.zero_weight), largest[v]);
-    const V least_floor = hn::Max(splat(plan.zero_weight), least_largest[v]);
-    const V minimum = splat(kF32Minimum);
-    const V high = hn::Max(
-        floor, hn::IfThenElseZero(hn::Gt(reach, hn::Zero(d)), hn::Max(binade(reach), minimum)));
-    const V low = hn::Max(
-        least_floor, hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Max(binade(rest), minimum)));
-    const V unit_high = hn::Mul(high, splat(plan.unit)), unit_low = hn::Mul(low, splat(plan.unit));
-
-    V kept[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-    for (std::size_t t = 0; t < terms; ++t)
-      kept[t % 4] = hn::Add(kept[t % 4], hn::Min(term_lowest[t][v], unit_high));
-    const V kept_sum = hn::Add(hn::Add(kept[0], kept[1]), hn::Add(kept[2], kept[3]));
-    V loss = hn::Mul(hn::Sub(hn::Mul(term_count, unit_high), kept_sum), splat(kRoundUpCount));
+    const NodeAddendLanes node = {
+        products[v],       largest[v], least_largest[v], lowest[v], static_cast<double>(terms),
+        &term_lowest[0][v]};
     // An accumulator that was rescaled in f32 may have more bits than the unit's results.
-    const auto truncated =
-        hn::And(hn::Lt(state.lattice, unit_high), hn::Lt(rest, hn::Mul(unit_high, splat(0x1p23))));
-    loss = hn::Add(loss, hn::IfThenElseZero(truncated, hn::Sub(unit_high, state.lattice)));
-
-    const V sum = hn::Add(state.sum, products[v]);
-    V lost = hn::Abs(rounding_error(state.sum, products[v], sum));
-    const V span = hn::Mul(hn::Mul(splat(4), term_count), largest[v]);
-    const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), lowest[v]));
-    lost = hn::Add(lost,
-                   hn::IfThenElseZero(inexact, hn::Mul(hn::Mul(term_count, splat(0x1p-53)), span)));
+    const AlignedLanes at = aligned(plan, node, state.sum, state.lattice, reach, rest, 0x1p23);
 
     // Twice: once for the accumulator's distance from this sum, once for this sum's from the exact.
-    V drift = rounded_up(hn::Add(hn::Add(state.drift, loss), hn::Add(lost, lost)));
-    const V lattice = hn::Max(unit_low, hn::Min(state.lattice, lowest[v]));
+    V drift = rounded_up(hn::Add(hn::Add(state.drift, at.loss), hn::Add(at.lost, at.lost)));
+    const V lattice = hn::Max(at.least_unit, hn::Min(state.lattice, lowest[v]));
     const V new_error = hn::Add(drift, state.skew);
-    const V new_reach = most(sum, new_error);
+    const V new_reach = most(at.sum, new_error);
     const V ulp = ulp_of(new_reach, splat(plan.ulp_unit));
     drift = hn::IfThenElse(hn::Lt(lattice, ulp), rounded_up(hn::Add(drift, hn::Sub(ulp, lattice))),
                            drift);
-    const V new_rest = least(sum, hn::Add(drift, state.skew));
+    const V new_rest = least(at.sum, hn::Add(drift, state.skew));
     const V new_lattice = hn::IfThenElse(hn::Eq(new_reach, hn::Zero(d)), infinite(),
                                          hn::Max(lattice, ulp_of(new_rest, splat(plan.ulp_unit))));
-    state.sum = hn::IfThenElse(nothing, state.sum, sum);
+    state.sum = hn::IfThenElse(nothing, state.sum, at.sum);
     state.drift = hn::IfThenElse(nothing, state.drift, drift);
     state.lattice = hn::IfThenElse(nothing, state.lattice, new_lattice);
     state.reach = hn::Max(state.reach, new_reach);

@@ -7,6 +7,7 @@
 
 #include "oracles/base/assert.h"
 #include "oracles/base/numbers.h"
+#include "oracles/bounds/accumulator/add_node.h"
 #include "oracles/bounds/accumulator/bound.h"
 #include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/exact/bound_arithmetic.h"
@@ -84,29 +85,20 @@ NodeTerms node_terms(const Rows& rows, std::int64_t base, const std::vector<std:
   return node;
 }
 
-// As add_node() of running_bound.cpp, for lane c; the two exponents are what is new.
+// The node of lane c.
 void add_node(AccumulatorBound& state, const NodePlan& plan, const NodeTerms& node, std::size_t c) {
-  const double lowest = node.least[c], largest = node.largest[c], products = node.products[c];
-  if (lowest == kInfinity) return;
-  const auto count = static_cast<double>(node.count);
-
-  const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
-  const double high =
-      larger(larger(plan.zero_weight, largest), reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
-  const double low = larger(larger(plan.zero_weight, node.surely[c]),
-                            rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
-  const double unit_high = high * plan.unit, unit_low = low * plan.unit;
-
-  double loss = 0;
-  if (lowest < unit_high) {
+  const NodeAddends addends = {.products = node.products[c],
+                               .count = static_cast<double>(node.count),
+                               .off = node.off[c],
+                               .largest = node.largest[c],
+                               .surely = node.surely[c],
+                               .lowest = node.least[c]};
+  align_and_add(state, plan, addends, [&](double unit) {
     double kept[4] = {0, 0, 0, 0};
     for (std::size_t t = 0; t < static_cast<std::size_t>(node.count); ++t)
-      kept[t % 4] += smaller(node.lowest[t][c], unit_high);
-    loss = (count * unit_high - ((kept[0] + kept[1]) + (kept[2] + kept[3]))) * kRoundUpCount;
-  }
-  if (state.lattice < unit_high && rest < unit_high * plan.precision_weight)
-    loss += unit_high - state.lattice;
-  add_aligned(state, plan, {products, count, largest, lowest, unit_low, loss, node.off[c]});
+      kept[t % 4] += smaller(node.lowest[t][c], unit);
+    return (kept[0] + kept[1]) + (kept[2] + kept[3]);
+  });
 }
 
 using States = std::array<AccumulatorBound, kLanes>;

@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "oracles/bounds/accumulator/node_plan.h"
 #include "oracles/bounds/accumulator/prepared_operand.h"
 #include "oracles/exact/bound_arithmetic.h"
 
@@ -82,6 +83,51 @@ struct PanelSide {
     return load_promoted(panel.lowest, p, vector);
   }
 };
+
+// add_node.h on vectors: the addends of one node together, and what their alignment with the
+// accumulator gives.
+struct NodeAddendLanes {
+  V products, largest, surely, lowest;
+  double count = 0;
+  const V* addends_lowest = nullptr;  // of addend t: [t * kVectors]
+};
+
+struct AlignedLanes {
+  V sum, lost;  // in double, and how far that is from exact
+  V least_unit, loss;
+};
+
+// `reach`, `rest`: the largest and the smallest magnitude that the accumulator may have; one of
+// `precision_weight` units has no bits below the unit.
+HWY_INLINE AlignedLanes aligned(const NodePlan& plan, const NodeAddendLanes& node, V old_sum,
+                                V old_lattice, V reach, V rest, double precision_weight) {
+  const Doubles d;
+  const V zero = hn::Zero(d), minimum = splat(kF32Minimum), count = splat(node.count);
+  const auto weight = [&](V addends, V accumulator) {
+    const V own =
+        hn::IfThenElseZero(hn::Gt(accumulator, zero), hn::Max(binade(accumulator), minimum));
+    return hn::Max(hn::Max(splat(plan.zero_weight), addends), own);
+  };
+  const V unit = hn::Mul(weight(node.largest, reach), splat(plan.unit));
+  V kept[4] = {zero, zero, zero, zero};
+  for (std::size_t t = 0; t < static_cast<std::size_t>(node.count); ++t)
+    kept[t % 4] = hn::Add(kept[t % 4], hn::Min(node.addends_lowest[t * kVectors], unit));
+  const V kept_sum = hn::Add(hn::Add(kept[0], kept[1]), hn::Add(kept[2], kept[3]));
+  const V loss = hn::Mul(hn::Sub(hn::Mul(count, unit), kept_sum), splat(kRoundUpCount));
+  const auto truncated =
+      hn::And(hn::Lt(old_lattice, unit), hn::Lt(rest, hn::Mul(unit, splat(precision_weight))));
+
+  AlignedLanes out;
+  out.least_unit = hn::Mul(weight(node.surely, rest), splat(plan.unit));
+  out.loss = hn::Add(loss, hn::IfThenElseZero(truncated, hn::Sub(unit, old_lattice)));
+  out.sum = hn::Add(old_sum, node.products);
+  const V span = hn::Mul(hn::Mul(splat(plan.addend_reach), count), node.largest);
+  const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), node.lowest));
+  const V roundings = hn::Mul(hn::Mul(count, splat(plan.addend_products)), splat(0x1p-53));
+  out.lost = hn::Add(hn::Abs(rounding_error(old_sum, node.products, out.sum)),
+                     hn::IfThenElseZero(inexact, hn::Mul(roundings, span)));
+  return out;
+}
 
 }  // namespace plumbline::bound::HWY_NAMESPACE
 

@@ -95,41 +95,22 @@ HWY_INLINE void add_node(States& states, const NodePlan& plan, const Rows& rows,
       lowest[v] = hn::Min(lowest[v], term_lowest[t][v]);
     }
   }
-  const V terms = splat(static_cast<double>(count));
   for (std::size_t v = 0; v < kVectors; ++v) {
     const State old = states[v];
     State& state = states[v];
     const V reach = most(old.sum, old.drift), rest = least(old.sum, old.drift);
-    const V floor = hn::Max(splat(plan.zero_weight), largest[v]);
-    const V minimum = splat(kF32Minimum);
-    const V high = hn::Max(
-        floor, hn::IfThenElseZero(hn::Gt(reach, hn::Zero(d)), hn::Max(binade(reach), minimum)));
-    const V low = hn::Max(
-        floor, hn::IfThenElseZero(hn::Gt(rest, hn::Zero(d)), hn::Max(binade(rest), minimum)));
-    const V unit_high = hn::Mul(high, splat(plan.unit)), unit_low = hn::Mul(low, splat(plan.unit));
-
-    V kept[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-    for (std::size_t t = 0; t < count; ++t)
-      kept[t % 4] = hn::Add(kept[t % 4], hn::Min(term_lowest[t][v], unit_high));
-    const V kept_sum = hn::Add(hn::Add(kept[0], kept[1]), hn::Add(kept[2], kept[3]));
-    V loss = hn::Mul(hn::Sub(hn::Mul(terms, unit_high), kept_sum), splat(kRoundUpCount));
-    const auto truncated = hn::And(hn::Lt(old.lattice, unit_high),
-                                   hn::Lt(rest, hn::Mul(unit_high, splat(plan.precision_weight))));
-    loss = hn::Add(loss, hn::IfThenElseZero(truncated, hn::Sub(unit_high, old.lattice)));
-
-    const V sum = hn::Add(old.sum, products[v]);
-    V lost = hn::Abs(rounding_error(old.sum, products[v], sum));
-    const V span = hn::Mul(hn::Mul(splat(plan.addend_reach), terms), largest[v]);
-    const auto inexact = hn::Gt(span, hn::Mul(splat(0x1p53), lowest[v]));
-    const V roundings = hn::Mul(hn::Mul(terms, splat(plan.addend_products)), splat(0x1p-53));
-    lost = hn::Add(lost, hn::IfThenElseZero(inexact, hn::Mul(roundings, span)));
+    const NodeAddendLanes node = {
+        products[v],       largest[v], largest[v], lowest[v], static_cast<double>(count),
+        &term_lowest[0][v]};
+    const AlignedLanes at =
+        aligned(plan, node, old.sum, old.lattice, reach, rest, plan.precision_weight);
 
     const V round_up = splat(kRoundUp), ulp_unit = splat(plan.ulp_unit);
-    state.sum = sum;
-    state.sum_error = hn::Mul(hn::Add(old.sum_error, lost), round_up);
-    V drift = hn::Mul(hn::Add(hn::Add(old.drift, loss), lost), round_up);
-    const V lattice = hn::Max(unit_low, hn::Min(old.lattice, lowest[v]));
-    const V new_reach = most(sum, drift), new_rest = least(sum, drift);
+    state.sum = at.sum;
+    state.sum_error = hn::Mul(hn::Add(old.sum_error, at.lost), round_up);
+    V drift = hn::Mul(hn::Add(hn::Add(old.drift, at.loss), at.lost), round_up);
+    const V lattice = hn::Max(at.least_unit, hn::Min(old.lattice, lowest[v]));
+    const V new_reach = most(at.sum, drift), new_rest = least(at.sum, drift);
     const V ulp = ulp_of(new_reach, ulp_unit);
     drift = choose(hn::Lt(lattice, ulp), hn::Mul(hn::Add(drift, hn::Sub(ulp, lattice)), round_up),
                    drift);
