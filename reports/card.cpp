@@ -78,9 +78,11 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   lines.push_back(fmt::format("FAIL  {}   {} / {}", c.kernel, c.claim, c.value_class));
   lines.push_back("      " + c.headline);
   // The cause stands first; what is said of the values follows them.
-  const bool fits_first = c.findings.empty();
-  for (const std::string& sentence : c.explanation)
-    if (fits_first && tells_a_fit(sentence)) lines.push_back("      " + sentence);
+  const bool fits_first = c.findings.empty() && !c.faults.empty();
+  const auto add_faults = [&] {
+    for (const std::string& sentence : c.faults.told()) lines.push_back("      " + sentence);
+  };
+  if (fits_first) add_faults();
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
@@ -94,8 +96,8 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   // The line of a finding is the cause; that of a store only leads to it.
   if (!c.findings.empty()) add_excerpts(c, lines);
   if (!c.explanation.empty()) lines.push_back("");
-  for (const std::string& sentence : c.explanation)
-    if (!fits_first || !tells_a_fit(sentence)) lines.push_back("      " + sentence);
+  for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
+  if (!fits_first) add_faults();
   if (c.findings.empty()) add_excerpts(c, lines);
   if (c.steps > 0) {
     if (!c.excerpts.empty()) lines.push_back("");
@@ -118,7 +120,7 @@ std::vector<std::string> card_commands(const Counterexample& c) {
 
 std::string fits_sentence(const Counterexample& counterexample) {
   constexpr std::size_t kListed = 3;
-  const std::vector<std::string>& faults = counterexample.faults;
+  const std::vector<std::string>& faults = counterexample.faults.names;
   if (faults.size() == 1) return fmt::format("Would explain it exactly: {}.", faults.front());
   const std::vector<std::string> listed(
       faults.begin(), faults.begin() + std::min(std::ssize(faults), std::ptrdiff_t{kListed}));
@@ -129,12 +131,6 @@ std::string fits_sentence(const Counterexample& counterexample) {
 bool is_telling(double ulp, const KernelRecord& kernel) {
   constexpr double kMostUlp = 1000;  // six times the most of the shipped texts, cross entropy's 162
   return ulp <= kMostUlp || kernel.worst_relative > 0;
-}
-
-bool tells_a_fit(const std::string& sentence) {
-  return sentence.starts_with("fits: ") || sentence.starts_with("fits bit for bit: ") ||
-         sentence.starts_with("fits the whole row: ") || sentence.ends_with(" more fit as well") ||
-         sentence.ends_with(" more fits as well");
 }
 
 std::string known_note(const KnownRecord& known) {

@@ -26,9 +26,6 @@ std::string fits_sentence(const Counterexample& counterexample);
 // cancel.
 bool is_telling(double ulp, const KernelRecord& kernel);
 
-// Whether a sentence of Counterexample::explanation names simple faults that fit, or counts them.
-bool tells_a_fit(const std::string& sentence);
-
 // What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
 // bits of a shrunk one are nowhere else), and the manifest where the kernel is not a shipped one;
 // empty where nothing holds the bits.

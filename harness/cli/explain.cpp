@@ -13,7 +13,6 @@
 #include "harness/cli/verbs.h"
 #include "harness/explain/probe.h"
 #include "harness/run/counterexample.h"
-#include "oracles/reference/named_faults.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -62,12 +61,6 @@ Counterexample card_of(const CaseFile& file, const Target& target, const Examine
   return card;
 }
 
-// What would explain a wrong output says nothing of a right one.
-bool is_of_faults(const std::string& line) {
-  return tells_a_fit(line) || line == NamedFaults{}.none() ||
-         line == NamedFaults{.names = {}, .close_to_right = true}.none();
-}
-
 void explain_on(const CaseFile& file, const Target& target, const Examined& examined,
                 const Registry& registry, CaseRunner& runner, Terminal& terminal) {
   const Case& test_case = file.test_case;
@@ -96,8 +89,7 @@ void explain_on(const CaseFile& file, const Target& target, const Examined& exam
                                          element_name(output.name, got->layout, index)));
       const std::string writer = stored_by(examined.launch, output.name, got->layout, index);
       if (!writer.empty()) terminal.print_wrapped("        stored by " + writer);
-      for (const std::string& line : explanation.lines)
-        if (!is_of_faults(line)) terminal.print_wrapped("        " + line);
+      for (const std::string& line : explanation.lines) terminal.print_wrapped("        " + line);
     }
     print_steps(explanation.steps, terminal);
   }

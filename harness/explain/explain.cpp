@@ -91,22 +91,14 @@ const CodePlace* place_of(const Writer& writer, const LaunchResult& launch) {
 
 // What explains all outputs that anything explains, where there is such a fault: the others are
 // not told.
-void keep_common_faults(const std::vector<std::vector<std::string>>& of_outputs,
-                        Counterexample& card) {
-  const auto in_all = [&](const std::string& fault) {
-    return std::ranges::all_of(of_outputs, [&](const std::vector<std::string>& faults) {
-      return std::ranges::count(faults, fault) > 0;
+void keep_common_faults(const std::vector<NamedFaults>& of_outputs, NamedFaults& faults) {
+  const auto is_in_all = [&](const std::string& fault) {
+    return std::ranges::all_of(of_outputs, [&](const NamedFaults& of_output) {
+      return std::ranges::count(of_output.names, fault) > 0;
     });
   };
-  if (of_outputs.size() < 2 || std::ranges::none_of(card.faults, in_all)) return;
-  std::erase_if(card.faults, [&](const std::string& fault) { return !in_all(fault); });
-  const auto is_told = [&](const std::string& line) {
-    return std::ranges::any_of(card.faults, [&](const std::string& fault) {
-      return line.find(fault) != std::string::npos;
-    });
-  };
-  std::erase_if(card.explanation,
-                [&](const std::string& line) { return tells_a_fit(line) && !is_told(line); });
+  if (of_outputs.size() < 2 || std::ranges::none_of(faults.names, is_in_all)) return;
+  faults.keep_if(is_in_all);
 }
 
 // The line of code that a wrong output leads to: the one that stored it.
@@ -144,17 +136,11 @@ std::string stored_by(const LaunchResult& launch, const std::string& output,
   return text;
 }
 
-void replace_faults(Counterexample& card, std::string sentence) {
-  card.faults.clear();
-  std::erase_if(card.explanation, tells_a_fit);
-  card.explanation.push_back(std::move(sentence));
-}
-
 void drop_faults_of_class(Counterexample& card) {
-  if (card.claim != name(Claim::specials) || card.faults.size() <= kMostNamedFaults) return;
-  replace_faults(card, fmt::format("{} simple faults fit a result of this class: too many to tell "
-                                   "which it is",
-                                   card.faults.size()));
+  const std::size_t fitting = card.faults.names.size();
+  if (card.claim != name(Claim::specials) || fitting <= kMostNamedFaults) return;
+  card.faults = NamedFaults::none(fmt::format(
+      "{} simple faults fit a result of this class: too many to tell which it is", fitting));
 }
 
 Counterexample explain_failure(const Case& test_case, const Examined& examined) {
@@ -182,9 +168,9 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
         "this is of a second call, after one with other inputs: the first call was without it, "
         "and a variable of the kernel's module keeps what calls leave in it");
   }
-  if (memory) return card;                       // values after a wrong access explain nothing
-  std::vector<std::vector<std::string>> faults;  // of the outputs that any explain
-  bool unexplained = false;                      // an output of the wrong class that none explains
+  if (memory) return card;          // values after a wrong access explain nothing
+  std::vector<NamedFaults> faults;  // of the outputs that any explain
+  bool unexplained = false;         // an output of the wrong class that none explains
   for (const OutputRecord& output : record.outputs) {
     const bool bits = broken_claim(record) == Claim::bits;
     std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
@@ -222,14 +208,12 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     keep_steps(explanation.steps, card);
     if (!explanation.faults.empty()) faults.push_back(explanation.faults);
     unexplained |= explanation.faults.empty() && worst->class_mismatch;
-    // Several outputs may suffer from the same one.
-    for (std::string& fault : explanation.faults) {
-      if (std::ranges::count(card.faults, fault) == 0) card.faults.push_back(std::move(fault));
-    }
+    card.faults.add(explanation.faults);
   }
-  keep_common_faults(faults, card);
+  keep_common_faults(faults, card.faults);
   if (unexplained && !card.faults.empty())
-    replace_faults(card, "no simple fault known here gives all outputs that fail");
+    card.faults = NamedFaults::none("no simple fault known here gives all outputs that fail");
+  if (!card.faults.empty()) card.faults.unnamed.clear();
   return card;
 }
 

@@ -24,9 +24,6 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined);
 // nothing else tells them apart any more.
 void drop_faults_of_class(Counterexample& card);
 
-// Takes the faults and the sentences about them away and ends the explanation with another one.
-void replace_faults(Counterexample& card, std::string sentence);
-
 // Simple faults that say something where they all fit.
 inline constexpr std::size_t kMostNamedFaults = 2;
 

@@ -88,41 +88,28 @@ std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& re
 }
 
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found) {
-  const std::size_t before = card.faults.size();
-  const auto place = [&](const std::string& fault) {
+  const std::size_t before = card.faults.names.size();
+  const auto place = [&](const std::string& fault) -> std::int64_t {
     return std::ranges::find(as_found, kind_of(fault), kind_of) - as_found.begin();
   };
-  const auto size = static_cast<std::ptrdiff_t>(as_found.size());
-  std::erase_if(card.faults, [&](const std::string& fault) { return place(fault) == size; });
-  if (card.faults.size() == before) return;
+  card.faults.keep_if(
+      [&](const std::string& fault) { return place(fault) < std::ssize(as_found); });
+  if (card.faults.names.size() == before) return;
   // What explains the case as found best comes first.
-  std::ranges::stable_sort(card.faults, {}, place);
-  const auto is_kept = [&](const std::string& line) {
-    return std::ranges::any_of(
-        card.faults, [&](const std::string& fault) { return line.starts_with("fits: " + fault); });
-  };
-  std::vector<std::string>& lines = card.explanation;
-  const auto first = std::ranges::find_if(lines, tells_a_fit) - lines.begin();
-  std::erase_if(lines,
-                [&](const std::string& line) { return tells_a_fit(line) && !is_kept(line); });
-  const bool told = std::ranges::any_of(lines, tells_a_fit);
-  if (!card.faults.empty() && !told)  // it was one of those that were only counted
-    lines.insert(lines.begin() + std::min(first, std::ssize(lines)), "fits: " + card.faults[0]);
+  card.faults.sort_by(place);
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
-    replace_faults(card,
-                   fmt::format("{} this small case and not the case as found: take that for chance",
-                               before == 1 ? "one simple fault fits"
-                                           : fmt::format("{} simple faults fit", before)));
+    card.faults = NamedFaults::none(fmt::format(
+        "{} this small case and not the case as found: take that for chance",
+        before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
   } else if (as_found.size() > kMostNamedFaults) {
-    replace_faults(card, fmt::format("this small case fits other faults by chance, and the case as "
-                                     "found fits {}: too many to tell which it is",
-                                     as_found.size()));
+    card.faults = NamedFaults::none(
+        fmt::format("this small case fits other faults by chance, and the case as found fits {}: "
+                    "too many to tell which it is",
+                    as_found.size()));
   } else {
-    replace_faults(
-        card, fmt::format("this small case fits other faults by chance; the case as found fits: {}",
-                          fmt::join(as_found, "; ")));
-    card.faults = as_found;
+    card.faults.names = as_found;
+    card.faults.evidence = "this is of the case as found; the small case fits others by chance";
   }
 }
 
@@ -133,7 +120,7 @@ void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) 
   if (!original || (*original)->record.verdict != Verdict::fail) return;
   const Counterexample found = explain_failure(as_found.test_case, **original);
   if (found.explanation.empty()) return;
-  keep_faults_of(card, found.faults);
+  keep_faults_of(card, found.faults.names);
 }
 
 std::optional<Case> case_as_found(const CaseFile& file, const Registry& registry) {

@@ -19,6 +19,14 @@ std::string code_text(const Format& f, std::uint64_t code) {
   return fmt::format("{} (0x{:0{}x})", number_text(to_double(f, code)), code, f.storage_bits / 4);
 }
 
+std::string describe_range(const F32Range& range) {
+  if (!range.has_numbers()) return "NaN";
+  std::string text = range.is_point() ? fmt::format("{:.9g} and no other", range.low)
+                                      : fmt::format("from {:.9g} to {:.9g}", range.low, range.high);
+  if (range.nan) text += ", or NaN";
+  return text;
+}
+
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict) {
   return fmt::format("{}: got {}; the exact result is {}, which rounds to {}", place,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "oracles/bounds/contract/f32_range.h"
 #include "oracles/reference/oracle.h"
 
 namespace plumbline {
@@ -15,6 +16,9 @@ std::string number_text(double x, int digits = 0);
 
 // "0.5 (0x3f00)".
 std::string code_text(const Format& f, std::uint64_t code);
+
+// "from -1 to 2, or NaN", "0.5 and no other".
+std::string describe_range(const F32Range& range);
 
 // "d[3,7]: got ...; the exact result is ..., which rounds to ..."
 std::string describe_result(const std::string& place, const Format& f,

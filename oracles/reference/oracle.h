@@ -20,6 +20,7 @@
 #include "oracles/base/result.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/tensor.h"
+#include "oracles/reference/named_faults.h"
 
 namespace plumbline {
 
@@ -93,9 +94,7 @@ struct OutputVerdict {
 // One element again, slowly, in words.
 struct Explanation {
   std::vector<std::string> lines;  // sentences for people, in order
-  // Simple faults that would give exactly these outputs ("the last k product is missing"), the most
-  // telling first.
-  std::vector<std::string> faults;
+  NamedFaults faults;              // that would give exactly these outputs
   // |kernel model - exact| after each step of k, in accumulator ulp, where the operation has such
   // steps
   std::vector<double> steps;

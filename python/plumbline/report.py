@@ -166,11 +166,23 @@ class Counterexample:
     explanation: tuple[str, ...]
     faults: tuple[str, ...]
     findings: tuple[Finding, ...]
+    evidence: str = ""
+    """What else speaks for the first of the faults."""
+    unnamed: str = ""
+    """Why no fault is named."""
     manifest: str = ""
     store: Finding | None = None
     excerpts: tuple[Excerpt, ...] = ()
     differences: tuple[float, ...] = ()
     difference_stride: int = 0
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The cause, where one is known, and what explains the failure."""
+        causes = [f"fits: {fault}" for fault in self.faults]
+        if causes and self.evidence:
+            causes[0] += f"; {self.evidence}"
+        return (*causes, *self.explanation, *([self.unnamed] if self.unnamed else []))
 
     @property
     def replay(self) -> str:

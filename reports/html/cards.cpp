@@ -79,10 +79,9 @@ Html card(const Counterexample& c) {
   }
   // The line of a finding is the cause; that of a store only leads to it.
   if (!c.findings.empty()) html += source;
-  html += list_of(c.faults, "Simple faults that give exactly these outputs");
-  // The faults that fit are above.
+  html += list_of(c.faults.names, "Simple faults that give exactly these outputs");
   std::vector<std::string> why = c.explanation;
-  std::erase_if(why, tells_a_fit);
+  if (c.faults.empty() && !c.faults.unnamed.empty()) why.push_back(c.faults.unnamed);
   html += list_of(why, "Why");
   if (c.findings.empty()) html += source;
   if (c.steps > 0) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "oracles/base/result.h"
+#include "oracles/reference/named_faults.h"
 #include "oracles/reference/oracle.h"
 #include "reports/record/mutant_record.h"
 #include "reports/record/propagation.h"
@@ -137,7 +138,7 @@ struct Counterexample {
   std::string headline;               // "1x1x2: one output is 64 ulp from the exact value"
   std::vector<std::string> elements;  // aligned lines: place, expected, got
   std::vector<std::string> explanation;
-  std::vector<std::string> faults;  // simple faults that fit, the most telling first
+  NamedFaults faults;
   std::vector<FindingRecord> findings;
   // Where there are none: where the worst wrong output was stored. Without a kind: not known.
   FindingRecord store;

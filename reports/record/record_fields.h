@@ -208,7 +208,9 @@ void describe(Archive& a, T& c) {
   a.required("headline", c.headline);
   a.required("elements", c.elements);
   a.required("explanation", c.explanation);
-  a.required("faults", c.faults);
+  a.required("faults", c.faults.names);
+  a.optional("evidence", c.faults.evidence);
+  a.optional("unnamed", c.faults.unnamed);
   a.required("findings", c.findings);
   a.optional("store", c.store);
   a.optional("excerpts", c.excerpts);

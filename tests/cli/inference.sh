@@ -30,9 +30,9 @@ expect 0 "24 outputs compared" replay "decode $few" --kernel decode.toml --on em
 expect 0 "27 outputs compared" replay "decode $few lse=natural" --kernel decode.toml --on emulator
 expect 0 "1 passed, 0 failed" verify --kernel decode.toml $quick --only "$small lse=base_2"
 other natural decode "s/lse == \"natural\" ? 1 : 2/1/"
-expect 1 "fits the whole row: LSE is the natural logarithm" replay "natural $few lse=base_2" --kernel natural.toml --on emulator
+expect 1 "fits: LSE is the natural logarithm" replay "natural $few lse=base_2" --kernel natural.toml --on emulator
 other two decode "s/lse == \"natural\" ? 1 : 2/2/"
-expect 1 "fits the whole row: LSE is in base 2" replay "two $few lse=natural" --kernel two.toml --on emulator
+expect 1 "fits: LSE is in base 2" replay "two $few lse=natural" --kernel two.toml --on emulator
 other missing decode 's/"ptr lse"/"u64 0"/; s/.s32 lse == .*/"s32 0"]/'
 expect 0 "1 passed, 0 failed" replay "missing $few lse=none" --kernel missing.toml --on emulator
 expect 1 "never written" replay "missing $few lse=natural" --kernel missing.toml --on emulator

@@ -43,7 +43,8 @@ TEST(Card, SaysTheCauseBeforeTheValues) {
   Counterexample card;
   card.headline = "d[0,0] is 2 ulp from exact";
   card.elements = {"d[0,0]  expected 1"};
-  card.explanation = {"error 2 ulp of bf16", "fits: the bias was not applied"};
+  card.explanation = {"error 2 ulp of bf16"};
+  card.faults.names = {"the bias was not applied"};
   const std::vector<std::string> lines = card_lines(card);
   EXPECT_EQ(lines[2], "      fits: the bias was not applied");
   EXPECT_EQ(std::ranges::count(lines, lines[2]), 1);
@@ -63,11 +64,11 @@ TEST(Card, AFailingKernelIsNotSaidToKeepItsContract) {
 
 TEST(Card, OneFaultIsTheCauseAndSeveralAreNot) {
   Counterexample c;
-  c.faults = {"the bias was not applied"};
+  c.faults.names = {"the bias was not applied"};
   EXPECT_EQ(fits_sentence(c), "Would explain it exactly: the bias was not applied.");
-  c.faults = {"a", "b"};
+  c.faults.names = {"a", "b"};
   EXPECT_EQ(fits_sentence(c), "Each of 2 simple faults would explain it: a; b.");
-  c.faults = {"a", "b", "c", "d"};
+  c.faults.names = {"a", "b", "c", "d"};
   EXPECT_EQ(fits_sentence(c), "Each of 4 simple faults would explain it: a; b; c; and others.");
 }
 

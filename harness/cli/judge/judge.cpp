@@ -289,7 +289,7 @@ class Judge {
       out.replay = card.text;
       for (const FindingRecord& finding : card.findings) out.details.push_back(finding.text);
       out.details.insert(out.details.end(), card.elements.begin(), card.elements.end());
-      out.details.insert(out.details.end(), card.faults.begin(), card.faults.end());
+      out.details.insert(out.details.end(), card.faults.names.begin(), card.faults.names.end());
       return out;
     }
     if (out.failed > 0) {

@@ -192,17 +192,8 @@ Explanation explain_attention(const PreparedAttention& attention, int output, st
   tell_real_reference(operands, at, output, detail, out.lines);
   if (verdict.pass) return out;
   tell_neighbors(attention, output, at, operands, got, out.lines);
-  NamedFaults faults = attention_faults(attention, output, index, got);
-  if (verdict.class_mismatch) faults.close_to_right = false;
-  constexpr std::size_t kTold = 4;
-  for (std::size_t f = 0; f < std::min(kTold, faults.names.size()); ++f)
-    out.lines.push_back("fits the whole row: " + faults.names[f]);
-  if (faults.names.size() > kTold) {
-    const std::size_t more = faults.names.size() - kTold;
-    out.lines.push_back(fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
-  }
-  if (faults.names.empty()) out.lines.emplace_back(faults.none());
-  out.faults = std::move(faults.names);
+  out.faults = attention_faults(attention, output, index, got);
+  if (verdict.class_mismatch) out.faults.unnamed = kNoFaultFits;
   return out;
 }
 

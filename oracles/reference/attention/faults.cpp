@@ -713,51 +713,33 @@ std::vector<StoredRow> other_rows(const PreparedAttention& attention, int output
   return rows;
 }
 
-struct Named {
-  std::string_view words;
-  std::int64_t wrong = 0, right = 0;  // other rows that it explains, and leaves right
-};
-
 }  // namespace
 
 NamedFaults attention_faults(const PreparedAttention& attention, int output, std::int64_t index,
                              const Tensor& got) {
   const Format& format = attention.output_format(output);
   const StoredRow row = stored_row(attention, output, attention.place(output, index), got);
-  NamedFaults named;
-  named.close_to_right = row.close_to_right();
-  if (named.close_to_right) return named;
-  std::vector<Named> found;
+  FaultRanking ranking;
+  if (row.close_to_right()) return NamedFaults::none(kCloseToRight);
   std::vector<StoredRow> others;
   for (const Fault& fault : kFaults) {
     if (!fits(attention, row, fault, output, format)) continue;
-    if (found.empty()) others = other_rows(attention, output, got);
-    Named one{fault.words};
+    if (ranking.empty()) others = other_rows(attention, output, got);
+    std::int64_t wrong = 0, right = 0;  // other rows that it explains, and leaves right
     for (const StoredRow& other : others) {
       if (other.close_to_right())
-        one.right += stays_right(attention, other, fault, output, format);
+        right += stays_right(attention, other, fault, output, format);
       else
-        one.wrong += fits(attention, other, fault, output, format);
+        wrong += fits(attention, other, fault, output, format);
     }
-    const auto same = std::ranges::find(found, one.words, &Named::words);
-    if (same == found.end()) {
-      found.push_back(one);
-    } else if (std::pair(same->wrong, same->right) < std::pair(one.wrong, one.right)) {
-      *same = one;
-    }
+    ranking.add({.words = std::string(fault.words),
+                 .agreement = {wrong, right},
+                 .evidence = "all of this row agrees with it"});
   }
-  // What explains the case as a whole comes first; what explains less of it by chance is not told.
-  // Of a wrong class, neither is what contradicts more of what is right.
-  const bool of_class = std::isinf(row.far);
-  std::ranges::stable_sort(found, [](const Named& a, const Named& b) {
-    return std::pair(a.wrong, a.right) > std::pair(b.wrong, b.right);
-  });
-  for (const Named& one : found) {
-    const Named& best = found.front();
-    if (one.wrong == best.wrong && (!of_class || one.right == best.right))
-      named.names.emplace_back(one.words);
-  }
-  return named;
+  // What explains less of the case by chance is not told. Of a wrong class, neither is what
+  // contradicts more of what is right.
+  const bool is_of_class = std::isinf(row.far);
+  return std::move(ranking).named(is_of_class ? 2 : 1);
 }
 
 }  // namespace plumbline

@@ -98,50 +98,33 @@ class StoredLines {
   const Tensor& got_;
 };
 
-void tell_faults(const GradientOperands& operands, const GradientJudge& judge,
-                 GradientOutput output, std::int64_t line, const Tensor& got,
-                 Explanation& explanation) {
+NamedFaults faults_of(const GradientOperands& operands, const GradientJudge& judge,
+                      GradientOutput output, std::int64_t line, const Tensor& got) {
   const StoredLines stored(judge, got);
   const GradientFault none;
-  if (stored.is(line, faulty_line(operands, output, line, none))) {
-    explanation.lines.push_back(
-        "the row as a whole is close to right: no simple fault is this small");
-    return;
-  }
+  if (stored.is(line, faulty_line(operands, output, line, none)))
+    return NamedFaults::none(kCloseToRight);
   const std::int64_t lines = operands.lines(output);
-
-  struct Fit {
-    std::string sentence;
-    std::int64_t others, looked_at;
-  };
-
-  std::vector<Fit> fits;
+  const std::int64_t affordable = std::clamp<std::int64_t>(
+      kMostPairs / std::max<std::int64_t>(operands.terms(output), 1) / 64, 1, kOtherRows);
+  FaultRanking ranking;
   for (const GradientFault& fault : gradient_faults(operands, output)) {
     if (!stored.is(line, faulty_line(operands, output, line, fault))) continue;
-    Fit fit{fault.sentence, 0, 0};
-    const std::int64_t affordable = std::clamp<std::int64_t>(
-        kMostPairs / std::max<std::int64_t>(operands.terms(output), 1) / 64, 1, kOtherRows);
+    std::int64_t others = 0, looked_at = 0;
     for (std::int64_t other = 0; other < std::min(affordable, lines); ++other) {
       const std::int64_t at = other * lines / std::min(affordable, lines);
       if (at == line) continue;
-      ++fit.looked_at;
-      fit.others += stored.is(at, faulty_line(operands, output, at, fault));
+      ++looked_at;
+      others += stored.is(at, faulty_line(operands, output, at, fault));
     }
-    fits.push_back(std::move(fit));
+    ranking.add({.words = fault.sentence,
+                 .agreement = {others},
+                 .evidence = looked_at == 0 ? ""
+                             : others == looked_at
+                                 ? "other rows agree with it as well"
+                                 : fmt::format("so do {} of {} other rows", others, looked_at)});
   }
-  std::stable_sort(fits.begin(), fits.end(),
-                   [](const Fit& a, const Fit& b) { return a.others > b.others; });
-  for (const Fit& fit : fits) {
-    if (fit.others < fits.front().others) break;  // what explains less of the case
-    explanation.faults.push_back(fit.sentence);
-    explanation.lines.push_back(
-        fmt::format("fits: {}{}", fit.sentence,
-                    fit.looked_at == 0 ? ""
-                    : fit.others == fit.looked_at
-                        ? "; other rows agree with it as well"
-                        : fmt::format("; so do {} of {} other rows", fit.others, fit.looked_at)));
-  }
-  if (fits.empty()) explanation.lines.push_back("none of the simple faults known here fits");
+  return std::move(ranking).named(1);
 }
 
 }  // namespace
@@ -177,7 +160,7 @@ Explanation explain_gradient(const GradientOperands& operands, const GradientJud
     out.lines.push_back(fmt::format(
         "this output needs {:.4g} times what the accumulator may be off", verdict.share));
   }
-  if (!verdict.pass) tell_faults(operands, judge, output, at.line, got, out);
+  if (!verdict.pass) out.faults = faults_of(operands, judge, output, at.line, got);
   return out;
 }
 

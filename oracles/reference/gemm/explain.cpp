@@ -158,17 +158,22 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
   explanation.lines.push_back(std::move(line));
 }
 
-struct Fit {
-  std::string sentence;
-  std::size_t passing = 0;    // elements without fault that it fits too
-  std::size_t explained = 0;  // elements with a fault where it excludes what is due
-  bool unlikely = false;
-};
+std::string evidence_of(std::int64_t agreeing, const GemmSurvey& survey) {
+  std::vector<std::string> said;
+  if (survey.failing.size() > 1)
+    said.push_back(fmt::format("so do all {} failing elements tried", survey.failing.size()));
+  if (!survey.passing.empty()) {
+    said.emplace_back(agreeing == std::ssize(survey.passing)
+                          ? "passing elements agree with it as well"
+                          : "passing elements were computed without it");
+  }
+  return fmt::format("{}", fmt::join(said, "; "));
+}
 
 // Faults that fit every failing element of the survey.
-std::vector<Fit> fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
-                                const GemmSurvey& survey) {
-  std::vector<Fit> found;
+NamedFaults fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
+                           const GemmSurvey& survey) {
+  FaultRanking ranking;
   // One error of a few roundings fits one of so many faults by chance: then those that pass have to
   // agree with it as well.
   constexpr double kSmallError = 4;  // ulp
@@ -180,9 +185,7 @@ std::vector<Fit> fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, s
     };
     if (!fits(gemm, fault, at, got)) return;
     if (!std::ranges::all_of(survey.failing, fits_too)) return;
-    if (std::ranges::any_of(found, [&](const Fit& fit) { return fit.sentence == fault.sentence; }))
-      return;
-    const auto explains = [&](const SurveyedElement& element) {
+    const auto excludes_due = [&](const SurveyedElement& element) {
       const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
       return !fits(gemm, fault, element.at, verdict.expected);
     };
@@ -190,52 +193,23 @@ std::vector<Fit> fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, s
       return can_tell(gemm, fault, element.at);
     };
     if (std::ranges::none_of(survey.failing, told)) return;
-    const auto explained = std::ranges::count_if(survey.failing, explains);
+    const std::int64_t explained = std::ranges::count_if(survey.failing, excludes_due);
     const bool vague = fault.wide && 2 * explained < std::ssize(survey.failing);
-    const auto passing = std::ranges::count_if(survey.passing, fits_too);
-    if (is_small && passing != std::ssize(survey.passing)) return;
+    const std::int64_t passing = std::ranges::count_if(survey.passing, fits_too);
     // A function done wrong is done wrong everywhere.
-    if (vague && passing != std::ssize(survey.passing)) return;
-    found.push_back({fault.sentence, static_cast<std::size_t>(passing),
-                     static_cast<std::size_t>(explained), fault.unlikely || vague});
+    if ((is_small || vague) && passing != std::ssize(survey.passing)) return;
+    // What also explains why other elements pass comes first, then what excludes the right outputs;
+    // else simple things first.
+    ranking.add({.words = fault.sentence,
+                 .agreement = {passing, explained},
+                 .unlikely = fault.unlikely || vague,
+                 .evidence = evidence_of(passing, survey)});
   };
   for (const GemmFaultKind& kind : gemm_fault_kinds()) {
     for (const GemmFault& fault : kind.variants(gemm)) consider(fault);
   }
   for (const GemmFault& fault : other_constants(gemm, survey.failing)) consider(fault);
-  // What also explains why other elements pass comes first, then what excludes the right outputs;
-  // else simple things first.
-  std::ranges::stable_sort(found, [](const Fit& x, const Fit& y) {
-    return std::tuple(x.unlikely, y.passing, y.explained) <
-           std::tuple(y.unlikely, x.passing, x.explained);
-  });
-  return found;
-}
-
-void tell_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
-                 const GemmSurvey& survey, Explanation& explanation) {
-  constexpr std::size_t kTold = 3;
-  std::vector<std::string>& lines = explanation.lines;
-  const std::vector<Fit> found = fitting_faults(gemm, at, got, survey);
-  for (const Fit& fit : found) {
-    if (std::ranges::count(explanation.faults, fit.sentence) == 0)
-      explanation.faults.push_back(fit.sentence);
-  }
-  const std::size_t failing = survey.failing.size();
-  for (std::size_t f = 0; f < std::min(found.size(), kTold); ++f) {
-    std::string line = "fits: " + found[f].sentence;
-    if (failing > 1) line += fmt::format("; so do all {} failing elements tried", failing);
-    if (!survey.passing.empty() && found[f].passing == survey.passing.size()) {
-      line += "; passing elements agree with it as well";
-    } else if (!survey.passing.empty()) {
-      line += "; passing elements were computed without it";
-    }
-    lines.push_back(std::move(line));
-  }
-  if (found.size() > kTold) {
-    const std::size_t more = found.size() - kTold;
-    lines.push_back(fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
-  }
+  return std::move(ranking).named(0);
 }
 
 // How a schedule differs from the contract's, in words.
@@ -250,26 +224,19 @@ std::string schedule_fault(const PreparedGemm& gemm, const SumSchedule& schedule
   return "products are added up in another way: " + schedule.words();
 }
 
-// An output within its bound that is not what the contract's arithmetic gives: how it was added up
-// instead. False: other orders than the promised one were tried, and none gives these bits.
-bool tell_schedule(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got,
-                   Explanation& explanation) {
-  if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return true;
+// How the products were added up instead, where outputs are not what the contract's order gives.
+NamedFaults fitting_orders(const PreparedGemm& gemm, const GemmPlace& at, const Tensor& got) {
+  NamedFaults named;
+  if (!gemm.model || !gemm.epilogue.certain() || gemm.special(at)) return named;
   const std::optional<SumSchedule> promised = fixed_schedule(gemm.contract);
-  if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return true;
+  if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return named;
   constexpr std::size_t kMost = 8;
-  const std::vector<SumSchedule> fitting =
-      fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1);
-  if (fitting.empty()) return false;
-  for (const SumSchedule& schedule : fitting)
-    explanation.faults.push_back(schedule_fault(gemm, schedule));
-  explanation.lines.push_back("fits bit for bit: " + schedule_fault(gemm, fitting.front()));
-  const std::size_t more = fitting.size() - 1;
-  if (more > 0) {
-    explanation.lines.push_back(
-        fmt::format("{} more {} as well", more, more == 1 ? "fits" : "fit"));
-  }
-  return true;
+  for (const SumSchedule& schedule :
+       fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1))
+    named.names.push_back(schedule_fault(gemm, schedule));
+  if (named.empty()) return NamedFaults::none("no order of additions known here gives these bits");
+  named.evidence = "bit for bit, in all outputs that were compared";
+  return named;
 }
 
 }  // namespace
@@ -282,21 +249,20 @@ Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Te
   tell_overflow(gemm, at, explanation.lines);
   tell_share(gemm, at, verdict, explanation.lines);
   tell_steps(gemm, at, explanation);
+  const NamedFaults orders = fitting_orders(gemm, at, got);
   if (verdict.pass) {
-    if (!tell_schedule(gemm, at, got, explanation))
-      explanation.lines.push_back("no order of additions known here gives these bits");
+    explanation.faults = orders;
     return explanation;
   }
   const GemmSurvey survey = survey_gemm(gemm, at, got);
   explanation.lines.push_back(survey.where);
+  const NamedFaults faults = fitting_faults(gemm, at, code, survey);
   // All bits of many outputs are no chance.
   constexpr std::int64_t kMany = 16;
-  const bool are_many = gemm.problem.outputs() >= kMany;
-  if (are_many) tell_schedule(gemm, at, got, explanation);
-  tell_faults(gemm, at, code, survey, explanation);
-  if (!are_many) tell_schedule(gemm, at, got, explanation);
-  if (explanation.faults.empty())
-    explanation.lines.push_back("none of the simple faults known here fits");
+  const bool is_surely_order = gemm.problem.outputs() >= kMany;
+  explanation.faults = is_surely_order ? orders : faults;
+  explanation.faults.add(is_surely_order ? faults : orders);
+  if (explanation.faults.empty()) explanation.faults = NamedFaults::none(kNoFaultFits);
   return explanation;
 }
 

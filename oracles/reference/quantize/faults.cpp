@@ -108,10 +108,9 @@ constexpr std::array kFaults = {
 
 }  // namespace
 
-std::vector<std::string> quantize_faults(const QuantizeProblem& problem,
-                                         const std::vector<float>& maxima,
-                                         const std::vector<float>& scales, const Tensor& got) {
-  std::vector<std::string> named;
+NamedFaults quantize_faults(const QuantizeProblem& problem, const std::vector<float>& maxima,
+                            const std::vector<float>& scales, const Tensor& got) {
+  FaultRanking fitting;
   for (const Fault& fault : kFaults) {
     bool fits = true;
     for (std::int64_t i = 0; i < problem.m && fits; ++i) {
@@ -123,9 +122,9 @@ std::vector<std::string> quantize_faults(const QuantizeProblem& problem,
         fits = fault.code(element) == got.bits(i * problem.n + j);
       }
     }
-    if (fits) named.emplace_back(fault.words);
+    if (fits) fitting.add({.words = std::string(fault.words)});
   }
-  return named;
+  return std::move(fitting).named(0);
 }
 
 }  // namespace plumbline

@@ -3,15 +3,14 @@
 // every code the kernel stored.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "oracles/reference/named_faults.h"
 #include "oracles/reference/quantize/quantize.h"
 
 namespace plumbline {
 
-std::vector<std::string> quantize_faults(const QuantizeProblem& problem,
-                                         const std::vector<float>& maxima,
-                                         const std::vector<float>& scales, const Tensor& got);
+NamedFaults quantize_faults(const QuantizeProblem& problem, const std::vector<float>& maxima,
+                            const std::vector<float>& scales, const Tensor& got);
 
 }  // namespace plumbline

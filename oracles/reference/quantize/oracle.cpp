@@ -174,8 +174,7 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
     const float without = output == kMaxima ? maximum : quantize_scale(maximum, limit_);
     if (std::isnan(maxima_[static_cast<std::size_t>(index)]) &&
         to_double(f, got.bits(index)) == static_cast<double>(without)) {
-      out.faults = {"NaN elements were left out of the maximum"};
-      out.lines.push_back("fits: " + out.faults.front());
+      out.faults.names = {"NaN elements were left out of the maximum"};
     }
     return out;
   }
@@ -193,8 +192,6 @@ Explanation QuantizeOracle::explain(int output, std::int64_t index, const Tensor
       number_text(static_cast<double>(argument), 9), right, number_text(to_double(f, right), 6),
       got.bits(index), number_text(to_double(f, got.bits(index)), 6)));
   out.faults = quantize_faults(problem_, maxima_, scales_, got);
-  for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
-  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
   return out;
 }
 

@@ -36,18 +36,10 @@ std::string words_of(const std::vector<float>& row) {
   return text;
 }
 
-std::string words_of(const F32Range& range) {
-  if (!range.has_numbers()) return "NaN";
-  std::string text = range.is_point() ? fmt::format("{:.9g} and no other", range.low)
-                                      : fmt::format("from {:.9g} to {:.9g}", range.low, range.high);
-  if (range.nan) text += ", or NaN";
-  return text;
-}
-
 // A kernel makes its rows of the mean and rstd that it stores beside them. They are of the same run
 // where `got` is the problem's own tensor; of others nothing is known.
 void drop_refuted(const RowProblem& problem, std::int64_t i, int output, const Tensor& got,
-                  std::vector<std::string>& faults) {
+                  NamedFaults& faults) {
   if (problem.outputs[static_cast<std::size_t>(output)] != &got) return;
   for (std::size_t other = 0; other < problem.outputs.size(); ++other) {
     const std::string_view name = problem.output_names[other];
@@ -55,29 +47,30 @@ void drop_refuted(const RowProblem& problem, std::int64_t i, int output, const T
     if ((name != "mean" && name != "rstd") || statistic.layout.format != FormatId::f32) continue;
     const std::vector<std::string_view> refuted =
         refuted_faults(problem, i, name == "mean", values(statistic, i, 1).front());
-    std::erase_if(faults,
-                  [&](const std::string& fault) { return std::ranges::count(refuted, fault) > 0; });
+    faults.keep_if(
+        [&](const std::string& fault) { return std::ranges::count(refuted, fault) == 0; });
   }
 }
 
-// Other rows, of which those that nothing is known of say nothing: what fits most of them stays.
+// Of other rows, of which those that nothing is known of say nothing: what fits most of them stays.
 template <typename FaultsOf>
-void keep_what_fits_other_rows(std::vector<std::string>& faults, std::int64_t rows, std::int64_t i,
-                               const FaultsOf& faults_of) {
+NamedFaults ranked_by_other_rows(NamedFaults faults, std::int64_t rows, std::int64_t i,
+                                 const FaultsOf& faults_of) {
   constexpr std::int64_t kLookedAt = 8;
-  if (faults.size() < 2) return;
-  std::vector<std::int64_t> fitting(faults.size());
+  if (faults.names.size() < 2) return faults;
+  std::vector<std::int64_t> fitting(faults.names.size());
   const std::int64_t looked_at = std::min(kLookedAt, rows);
   for (std::int64_t n = 0; n < looked_at; ++n) {
     const std::int64_t row = n * rows / looked_at;
     if (row == i) continue;
     const std::vector<std::string> others = faults_of(row).names;
-    for (std::size_t f = 0; f < faults.size(); ++f)
-      fitting[f] += std::ranges::count(others, faults[f]) > 0;
+    for (std::size_t f = 0; f < fitting.size(); ++f)
+      fitting[f] += std::ranges::count(others, faults.names[f]) > 0;
   }
-  const std::int64_t most = *std::ranges::max_element(fitting);
-  std::size_t f = 0;
-  std::erase_if(faults, [&](const std::string&) { return fitting[f++] < most; });
+  FaultRanking ranking;
+  for (std::size_t f = 0; f < fitting.size(); ++f)
+    ranking.add({.words = faults.names[f], .agreement = {fitting[f]}});
+  return std::move(ranking).named(1);
 }
 
 }  // namespace
@@ -105,12 +98,12 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
       return statistic_faults(problem_, row, which == Part::mean, values(got, row, 1).front());
     };
     faults = faults_of(i);
-    if (which == Part::elements) drop_refuted(problem_, i, output, got, faults.names);
-    keep_what_fits_other_rows(faults.names, problem_.m, i, faults_of);
+    if (which == Part::elements) drop_refuted(problem_, i, output, got, faults);
+    faults = ranked_by_other_rows(std::move(faults), problem_.m, i, faults_of);
   }
   out.lines.push_back(fmt::format(
       "exact {}; before it is stored, f32 values {} are admissible; the kernel stored {}",
-      number_text(known.exact.value, 12), words_of(known.range), number_text(stored, 9)));
+      number_text(known.exact.value, 12), describe_range(known.range), number_text(stored, 9)));
   if (which == Part::elements && problem_.contract.normalized != FormatId::f32) {
     const std::int64_t i = index / problem_.n, j = index % problem_.n;
     out.lines.push_back(fmt::format(
@@ -121,10 +114,8 @@ Explanation RowOracle::explain(int output, std::int64_t index, const Tensor& got
             12)));
   }
   // Another class is not close, however close the exact value is.
-  if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.close_to_right = false;
-  for (const std::string& fault : faults.names) out.lines.push_back("fits: " + fault);
-  if (faults.names.empty()) out.lines.emplace_back(faults.none());
-  out.faults = std::move(faults.names);
+  if (range_verdict(f, index, known, got.bits(index)).class_mismatch) faults.unnamed = kNoFaultFits;
+  out.faults = std::move(faults);
   return out;
 }
 

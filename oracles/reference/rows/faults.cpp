@@ -406,22 +406,22 @@ NamedFaults row_faults(const RowProblem& problem, std::int64_t i, std::span<cons
       judged(row_ranges(problem.kind, problem.contract, problem.row(i)).out, got, f);
   // What errs by less than a rounding of the output is told from the right row by its codes alone.
   const bool codes_tell = !verdict.pass && !gives_codes(right, got, f);
-  NamedFaults named;
-  named.close_to_right = far_from_right == 0 && !verdict.class_mismatch;
+  FaultRanking fitting;
   for (const Fault& fault : kFaults) {
-    if (std::ranges::count(named.names, fault.words) > 0) continue;
     const Faulty faulty = fault.row(spot);
     if (faulty.empty()) continue;
     // What is hardly nearer than the right row tells nothing.
     const double far = farthest(faulty, got, f);
     if ((fits(faulty, far) && 2 * far < far_from_right) ||
         (codes_tell && gives_codes(faulty, got, f)))
-      named.names.emplace_back(fault.words);
+      fitting.add({.words = fault.words});
   }
   // By ranges, which tell them from the right row however near they are.
-  if (!verdict.pass && one_pass_fits(problem, i, got, f)) named.names.emplace_back(kOnePass);
-  if (!verdict.pass && fused_eps_fits(problem, i, got, f)) named.names.emplace_back(kFusedEps);
-  if (!verdict.pass && cut_product_fits(problem, i, got, f)) named.names.emplace_back(kCutProduct);
+  if (!verdict.pass && one_pass_fits(problem, i, got, f)) fitting.add({.words = kOnePass});
+  if (!verdict.pass && fused_eps_fits(problem, i, got, f)) fitting.add({.words = kFusedEps});
+  if (!verdict.pass && cut_product_fits(problem, i, got, f)) fitting.add({.words = kCutProduct});
+  NamedFaults named = std::move(fitting).named(0);
+  if (far_from_right == 0 && !verdict.class_mismatch) named.unnamed = kCloseToRight;
   return named;
 }
 

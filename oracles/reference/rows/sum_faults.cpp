@@ -52,11 +52,12 @@ NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const
     return fits(column_sums(problem, gamma, counts), got);
   };
   const auto all = [](std::int64_t) { return true; };
-  if (among(all)) return {.names = {}, .close_to_right = true};
-  std::vector<std::string> named;
+  if (among(all)) return NamedFaults::none(kCloseToRight);
+  NamedFaults out = NamedFaults::none(kNoFaultFits);
+  std::vector<std::string>& named = out.names;
   if (problem.kind == RowKind::layernorm_backward && fits(column_sums(problem, !gamma, all), got))
     named.emplace_back(gamma ? "it is dbeta" : "it is dgamma");
-  if (m < 2) return {named};
+  if (m < 2) return out;
   if (among([&](std::int64_t i) { return i != m - 1; }))
     named.emplace_back("the last row is missing");
   if (among([](std::int64_t i) { return i == 0; })) named.emplace_back("only the first row counts");
@@ -72,7 +73,7 @@ NamedFaults column_faults(const RowProblem& problem, bool gamma, std::span<const
     if (among([&](std::int64_t i) { return i % stripes != stripe; }))
       named.push_back("the rows of a stripe are missing: stripe " + std::to_string(stripe));
   }
-  return {named};
+  return out;
 }
 
 RowContract fused_eps(const RowProblem& problem) {
@@ -181,13 +182,14 @@ StatisticTrial tried_statistic(const RowProblem& problem, std::int64_t i, bool m
 
 NamedFaults statistic_faults(const RowProblem& problem, std::int64_t i, bool mean, double got) {
   const StatisticTrial tried = tried_statistic(problem, i, mean, got);
-  if (tried.right && tried.by_ranges != nullptr) return {{tried.by_ranges}};
-  if (tried.right) return {.names = {}, .close_to_right = true};
-  std::vector<std::string> named;
+  FaultRanking fitting;
+  if (tried.right && tried.by_ranges != nullptr) fitting.add({.words = tried.by_ranges});
   for (const auto& [words, gives] : tried.faults) {
-    if (gives && std::ranges::count(named, words) == 0) named.emplace_back(words);
+    if (gives && !tried.right) fitting.add({.words = words});
   }
-  return {named};
+  NamedFaults named = std::move(fitting).named(0);
+  if (tried.right) named.unnamed = kCloseToRight;
+  return named;
 }
 
 std::vector<std::string_view> refuted_faults(const RowProblem& problem, std::int64_t i, bool mean,

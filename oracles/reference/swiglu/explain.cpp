@@ -12,22 +12,14 @@
 namespace plumbline {
 namespace {
 
-std::string words_of(const F32Range& range) {
-  if (!range.has_numbers()) return "NaN";
-  std::string text = range.is_point() ? fmt::format("{:.9g} and no other", range.low)
-                                      : fmt::format("from {:.9g} to {:.9g}", range.low, range.high);
-  if (range.nan) text += ", or NaN";
-  return text;
-}
-
 std::string words_of(std::string_view name, const PreparedGemm& gemm, const GemmPlace& at,
                      const F32Range& range) {
   if (gemm.special(at)) {
     return fmt::format("{} is a sum of products that are not all finite; its accumulator may be {}",
-                       name, words_of(range));
+                       name, describe_range(range));
   }
   return fmt::format("{} is {:.12g}; its accumulator may be {}", name,
-                     gemm.exact_sum(at).nearest_double(), words_of(range));
+                     gemm.exact_sum(at).nearest_double(), describe_range(range));
 }
 
 }  // namespace
@@ -42,14 +34,12 @@ Explanation explain_hidden(const SwigluHidden& hidden, std::int64_t index, const
   Explanation out;
   out.lines = {
       words_of("gate", hidden.gate(), at, gate), words_of("up", hidden.up(), at, up),
-      fmt::format("silu(gate) may be {}", words_of(silu_range(hidden.contract().silu, gate))),
+      fmt::format("silu(gate) may be {}", describe_range(silu_range(hidden.contract().silu, gate))),
       fmt::format(
           "exact {}; before it is stored, f32 values {} are admissible; the kernel stored {}",
-          number_text(known.exact.value, 12), words_of(known.range),
+          number_text(known.exact.value, 12), describe_range(known.range),
           number_text(to_double(format(got.layout.format), got.bits(index)), 9))};
   out.faults = hidden_faults(hidden, index, got);
-  for (const std::string& fault : out.faults) out.lines.push_back("fits: " + fault);
-  if (out.faults.empty()) out.lines.push_back("none of the simple faults known here fits");
   return out;
 }
 

@@ -156,21 +156,20 @@ bool gives(const Fault& fault, const Spot& at, const Format& f, std::uint64_t go
 
 }  // namespace
 
-std::vector<std::string> hidden_faults(const SwigluHidden& hidden, std::int64_t index,
-                                       const Tensor& got) {
+NamedFaults hidden_faults(const SwigluHidden& hidden, std::int64_t index, const Tensor& got) {
   const Format& f = format(got.layout.format);
-  if (hidden.special(hidden.gate().place(index))) return {};
+  if (hidden.special(hidden.gate().place(index))) return NamedFaults::none(kNoFaultFits);
   const std::vector<std::int64_t> failing = failing_around(hidden, index, got);
   std::vector<Spot> spots;
   for (const std::int64_t one : failing) spots.emplace_back(hidden, hidden.gate().place(one));
-  std::vector<std::string> names;
+  FaultRanking fitting;
   for (const Fault& fault : known_faults(hidden.problem().d())) {
     bool fits = true;
     for (std::size_t s = 0; s < spots.size() && fits; ++s)
       fits = gives(fault, spots[s], f, got.bits(failing[s]));
-    if (fits) names.push_back(fault.words);
+    if (fits) fitting.add({.words = fault.words});
   }
-  return names;
+  return std::move(fitting).named(0);
 }
 
 }  // namespace plumbline

@@ -3,15 +3,11 @@
 // one, and named when it gives all of them.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "oracles/reference/swiglu/hidden.h"
 
 namespace plumbline {
 
 // `index`: an element that fails.
-std::vector<std::string> hidden_faults(const SwigluHidden& hidden, std::int64_t index,
-                                       const Tensor& got);
+NamedFaults hidden_faults(const SwigluHidden& hidden, std::int64_t index, const Tensor& got);
 
 }  // namespace plumbline

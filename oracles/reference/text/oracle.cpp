@@ -336,7 +336,7 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
   constexpr std::int64_t kMostElements = 4096;
   const Format& f = plumbline::format(of(output).format);
   const int step = of(output).step;
-  NamedFaults found;
+  FaultRanking fitting;
   double largest = 0;  // that the kernel stored
   for (std::int64_t i = 0; i < got.layout.count(); ++i) {
     const double one = std::fabs(to_double(f, got.bits(i)));
@@ -374,18 +374,16 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
   Arithmetic begun = arithmetic_;
   begun.begins_with_addend = true;
   if (!arithmetic_.begins_with_addend && gives(instance_, begun))
-    found.names.emplace_back(
-        "sums begin with what is added to them; if that is meant, the contract says "
-        "sum_start = \"addend\"");
+    fitting.add({.words = "sums begin with what is added to them; if that is meant, the contract "
+                          "says sum_start = \"addend\""});
   for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
     auto program = check_operation(edit.text);
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
     if (!instance || !gives(*instance, arithmetic_)) continue;
-    // Edits at two places of a line may be called the same.
-    if (std::ranges::count(found.names, edit.name) == 0) found.names.push_back(edit.name);
+    fitting.add({.words = edit.name});
   }
-  return found;
+  return std::move(fitting).named(0);
 }
 
 Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& got) const {
@@ -433,13 +431,10 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
                     line, number_text(element.exact.value, 9), range_words(element.range),
                     number_text(stored, 9)));
   }
-  NamedFaults known = faults(output, index, got);
+  out.faults = faults(output, index, got);
   if (is_of_equal_ones)
-    known.names.push_back(
+    out.faults.names.push_back(
         fmt::format("line {}: of equal ones another than the first is chosen", piece.place.line));
-  for (const std::string& fault : known.names) out.lines.push_back("fits: " + fault);
-  if (known.names.empty()) out.lines.emplace_back(known.none());
-  out.faults = std::move(known.names);
   return out;
 }
 

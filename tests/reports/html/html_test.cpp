@@ -343,7 +343,7 @@ TEST(Html, NothingFromOutsideBecomesMarkup) {
   Counterexample& c = r.counterexamples[0];
   c.kernel += evil;
   c.claim = c.value_class = c.original = c.text = c.case_file = c.headline = evil;
-  c.elements = c.explanation = c.faults = {evil};
+  c.elements = c.explanation = c.faults.names = {evil};
   c.findings = {{evil, evil, evil, 1, evil, 1, evil}};
   c.excerpts = {{evil, evil, 1, 1, {evil}}};
   r.error_maps[0].kernel += evil;

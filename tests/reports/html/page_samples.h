@@ -72,7 +72,7 @@ inline RunRecord failing_record() {
   Counterexample c = sample_record().counterexamples[0];
   c.kernel = "gemm_bf16_G01";
   c.original = r.cases[0].text;
-  c.faults = {"the last product of k is missing"};
+  c.faults.names = {"the last product of k is missing"};
   c.explanation = {"exact -0.25, got 0.125"};
   c.difference_stride = 1;
   for (int i = 0; i < 33; ++i) c.differences.push_back(i < 32 ? 0.125 * (i % 3) : 13);

@@ -157,7 +157,7 @@ TEST(AttentionBlocks, NameTheScaleThatIsWrong) {
     const OutputVerdict verdict = oracle.judge(0, changed.o, {});
     EXPECT_GT(verdict.failed, 0);
     // Query 40 of head 2, in the middle one of three blocks of Q; K's head is 1.
-    return oracle.explain(0, (2 * setup.queries + 40) * setup.dv, changed.o).faults;
+    return oracle.explain(0, (2 * setup.queries + 40) * setup.dv, changed.o).faults.names;
   };
   const auto take = [](Tensor& scales, std::vector<std::int64_t> from) {
     const Tensor before = scales;

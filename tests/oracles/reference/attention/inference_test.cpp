@@ -228,7 +228,7 @@ TEST(AttentionOfInference, TellsTheLogarithmsOfLseApart) {
     attention.run(contract, 80);
     attention.problem.lse = other;
     const AttentionOracle oracle(attention.problem, contract, 80);
-    EXPECT_THAT(oracle.explain(1, 3, attention.lse).faults,
+    EXPECT_THAT(oracle.explain(1, 3, attention.lse).faults.names,
                 ::testing::Contains(done == LseKind::natural ? "LSE is the natural logarithm"
                                                              : "LSE is in base 2"));
     EXPECT_NEAR(oracle.reference_values(1, Reference::mathematics, 1)[3],

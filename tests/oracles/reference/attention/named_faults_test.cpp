@@ -105,7 +105,7 @@ std::string told(const Kernel& kernel, Attention& attention, int output = 0) {
   const OutputVerdict verdict = oracle.judge(output, got, {});
   if (verdict.failed == 0) return "passed";
   const Explanation said = oracle.explain(output, verdict.worst.index, got);
-  return said.faults.empty() ? "nothing" : said.faults[0];
+  return said.faults.names.empty() ? "nothing" : said.faults.names[0];
 }
 
 std::string told(const Kernel& kernel, const AttentionSetup& setup, int output = 0) {
@@ -167,7 +167,7 @@ TEST(AttentionNamesFaults, RescaleThresholds) {
     const OutputVerdict verdict = oracle.judge(0, attention.o, {});
     if (verdict.failed == 0) return std::string("passed");
     const Explanation said = oracle.explain(0, verdict.worst.index, attention.o);
-    return said.faults.empty() ? std::string("nothing") : said.faults[0];
+    return said.faults.names.empty() ? std::string("nothing") : said.faults.names[0];
   };
   EXPECT_EQ(named(keeps, keeps), "passed");
   EXPECT_EQ(named(keeps, rescales),

@@ -717,7 +717,7 @@ TEST(AttentionOracle, NamesTheFault) {
     const Tensor& got = output == 0 ? attention.o : attention.lse;
     const OutputVerdict verdict = oracle.judge(output, got, {});
     EXPECT_GT(verdict.failed, 0);
-    return oracle.explain(output, verdict.worst.index, got).faults;
+    return oracle.explain(output, verdict.worst.index, got).faults.names;
   };
   EXPECT_THAT(told(0, {.no_rescale_o = true}),
               ::testing::Contains("O is not rescaled when the maximum rises"));
@@ -742,7 +742,7 @@ TEST(AttentionOracle, NamesOtherTilesAndOrders) {
     const Tensor& got = output == 0 ? attention.o : attention.lse;
     const OutputVerdict verdict = oracle.judge(output, got, {});
     EXPECT_GT(verdict.failed, 0);
-    return oracle.explain(output, verdict.worst.index, got).faults;
+    return oracle.explain(output, verdict.worst.index, got).faults.names;
   };
   using ::testing::AllOf;
   using ::testing::Contains;
@@ -779,7 +779,7 @@ TEST(AttentionOracle, NamesExchangedOperands) {
     const AttentionOracle oracle(right.problem, contract, 90);
     const OutputVerdict verdict = oracle.judge(0, attention.o, {});
     EXPECT_GT(verdict.failed, 0);
-    return oracle.explain(0, verdict.worst.index, attention.o).faults;
+    return oracle.explain(0, verdict.worst.index, attention.o).faults.names;
   };
   using ::testing::ElementsAre;
   EXPECT_THAT(told([](AttentionProblem& x) { std::swap(x.k, x.v); }),
@@ -818,7 +818,7 @@ TEST(AttentionOracle, SeesPartsThatAreJoinedOrCutWrongly) {
     const AttentionOracle oracle(attention.problem, contract, 90);
     const OutputVerdict verdict = oracle.judge(0, attention.o, {});
     EXPECT_GT(verdict.failed, 0);
-    return oracle.explain(0, verdict.worst.index, attention.o).faults;
+    return oracle.explain(0, verdict.worst.index, attention.o).faults.names;
   };
   using ::testing::Contains;
   EXPECT_THAT(told(contract, {.unscaled_parts = true}),
@@ -853,7 +853,7 @@ TEST(AttentionOracle, NamesTheScaleThatIsWrong) {
     const OutputVerdict verdict = oracle.judge(0, changed.o, {});
     EXPECT_GT(verdict.failed, 0);
     // The last head's last output.
-    return oracle.explain(0, verdict.elements - 1, changed.o).faults;
+    return oracle.explain(0, verdict.elements - 1, changed.o).faults.names;
   };
   using ::testing::Contains;
   EXPECT_THAT(told([](Attention& x) { x.v_scale.set_bits(1, 0x3f800000); }),

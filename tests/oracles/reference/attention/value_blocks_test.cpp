@@ -187,7 +187,7 @@ TEST(AttentionValueBlocks, NameTheScaleThatIsWrong) {
     const AttentionOracle oracle(attention.problem, contract, 90);
     EXPECT_GT(oracle.judge(0, changed.o, {}).failed, 0);
     // Query 3 of head 2, whose K and V are those of head 1.
-    return oracle.explain(0, (2 * setup.queries + 3) * setup.dv, changed.o).faults;
+    return oracle.explain(0, (2 * setup.queries + 3) * setup.dv, changed.o).faults.names;
   };
   const auto take = [](Tensor& scales, std::vector<std::int64_t> from) {
     const Tensor before = scales;

@@ -245,8 +245,9 @@ void see_planted_faults(std::span<const Planted> faults, bool fp8) {
             oracle.explain(output, verdict.failures.front().index, gradient_of(gradients, output));
         EXPECT_GE(explanation.lines.size(), 4u);
         if (planted.sentence == nullptr) continue;
-        const bool named = std::find(explanation.faults.begin(), explanation.faults.end(),
-                                     planted.sentence) != explanation.faults.end();
+        const bool named =
+            std::find(explanation.faults.names.begin(), explanation.faults.names.end(),
+                      planted.sentence) != explanation.faults.names.end();
         EXPECT_TRUE(named) << planted.sentence << ", output " << output << ": "
                            << explanation.lines.back();
       }
@@ -278,7 +279,7 @@ std::string told(GradientSetup setup, int output,
   const AttentionBackwardOracle oracle(right, promised.contract, promised.sm);
   const Explanation said =
       oracle.explain(output, verdict.failures.front().index, gradient_of(gradients, output));
-  return said.faults.empty() ? "nothing" : said.faults[0];
+  return said.faults.names.empty() ? "nothing" : said.faults.names[0];
 }
 
 TEST(AttentionBackwardOracle, NamesMissingMasksAndOtherFormats) {

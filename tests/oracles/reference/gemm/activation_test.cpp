@@ -126,7 +126,7 @@ TEST(GemmActivation, AnotherFunctionIsCaughtAndNamed) {
       const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
       ASSERT_GT(verdict.failed, 20) << word_of(done) << " for " << word_of(step);
       EXPECT_GT(verdict.worst.share, 1);
-      EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults,
+      EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults.names,
                   Contains(HasSubstr(fmt::format("the activation was {} instead of {}: \"{}\"",
                                                  word_of(activation_of(done)),
                                                  word_of(activation_of(step)), word_of(done)))))
@@ -146,7 +146,7 @@ TEST(GemmActivation, TheCoarserWayIsCaughtAndNamed) {
   const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
   const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
   ASSERT_GT(verdict.failed, 10);
-  EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults,
+  EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults.names,
               Contains("the activation was computed in another way: \"gelu_tanh tanh.approx\""));
 }
 
@@ -169,7 +169,7 @@ TEST(GemmActivation, ASmallErrorIsNoOtherActivation) {
   const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
   const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
   ASSERT_GT(verdict.failed, 0);
-  EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults,
+  EXPECT_THAT(oracle.explain(0, verdict.worst.index, gemm.d).faults.names,
               ::testing::Not(Contains(HasSubstr("the activation was"))));
 }
 
@@ -188,7 +188,7 @@ TEST(GemmActivation, BeforeTheBiasAndLeftOutAreCaughtAndNamed) {
       const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
       const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
       EXPECT_GT(verdict.failed, 20) << word_of(step);
-      return oracle.explain(0, verdict.worst.index, gemm.d).faults;
+      return oracle.explain(0, verdict.worst.index, gemm.d).faults.names;
     };
     EXPECT_THAT(faults_of(early), Contains("the activation came before \"bias\"")) << word_of(step);
     EXPECT_THAT(faults_of(never),

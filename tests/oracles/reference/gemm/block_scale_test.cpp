@@ -114,7 +114,7 @@ std::vector<std::string> told(const Kernel& faulty, const GemmSetup& setup) {
   const GemmOracle oracle(gemm.problem, faulty.promised.contract, faulty.promised.sm);
   const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
   if (verdict.failures.empty()) return {"passes"};
-  return oracle.explain(0, verdict.failures[0].index, gemm.d).faults;
+  return oracle.explain(0, verdict.failures[0].index, gemm.d).faults.names;
 }
 
 TEST(GemmBlockScale, FaultsAreNamed) {
@@ -197,7 +197,7 @@ TEST(GemmBlockScale, ScalesInTiles) {
   const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
   const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
   ASSERT_GT(verdict.failed, 0);
-  EXPECT_THAT(oracle.explain(0, verdict.failures[0].index, gemm.d).faults,
+  EXPECT_THAT(oracle.explain(0, verdict.failures[0].index, gemm.d).faults.names,
               Contains("scale_a was read row by row, not in tiles of 128 x 4"));
 }
 

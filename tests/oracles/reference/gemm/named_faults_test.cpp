@@ -32,7 +32,7 @@ std::string first_fault(const Gemm& gemm, const NamedContract& promised) {
   EXPECT_GT(verdict.failed, 0);
   if (verdict.failed == 0) return "passed";
   const Explanation explanation = oracle.explain(0, verdict.worst.index, gemm.d);
-  return explanation.faults.empty() ? "nothing" : explanation.faults[0];
+  return explanation.faults.names.empty() ? "nothing" : explanation.faults.names[0];
 }
 
 std::string told(const Kernel& faulty, const GemmSetup& setup,
@@ -202,7 +202,7 @@ TEST(GemmNamesFaults, TwoAccumulatorsJoined) {
   Gemm gemm(setup);
   faulty.run(gemm);
   const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
-  EXPECT_THAT(oracle.explain(0, 5, gemm.d).faults,
+  EXPECT_THAT(oracle.explain(0, 5, gemm.d).faults.names,
               ::testing::Contains(HasSubstr("blocks of 1 of k in turn to 2 accumulators")));
 }
 
@@ -381,7 +381,7 @@ struct Dequantizing {
     const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
     if (verdict.failed == 0) return "passed";
     const Explanation explanation = oracle.explain(0, verdict.worst.index, gemm.d);
-    return explanation.faults.empty() ? "nothing" : explanation.faults[0];
+    return explanation.faults.names.empty() ? "nothing" : explanation.faults.names[0];
   }
 };
 
@@ -409,7 +409,7 @@ TEST(GemmNamesFaults, NothingOfConformingOutputs) {
   kernel(hopper_bf16()).run(gemm);
   const GemmOracle oracle(gemm.problem, hopper_bf16().contract, 90);
   for (std::int64_t p = 0; p < 144; ++p)
-    EXPECT_THAT(oracle.explain(0, p, gemm.d).faults, ::testing::IsEmpty()) << p;
+    EXPECT_THAT(oracle.explain(0, p, gemm.d).faults.names, ::testing::IsEmpty()) << p;
 }
 
 }  // namespace

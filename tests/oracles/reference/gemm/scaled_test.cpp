@@ -183,7 +183,7 @@ TEST(GemmScaled, SumsBeyondS32WrapAndTheExplanationSaysSo) {
   EXPECT_THAT(
       explanation.lines,
       ::testing::Contains(HasSubstr("beyond the range of s32: the accumulator wraps to -20")));
-  EXPECT_THAT(explanation.faults.at(0), HasSubstr("clamped to the range of s32"));
+  EXPECT_THAT(explanation.faults.names.at(0), HasSubstr("clamped to the range of s32"));
 }
 
 TEST(GemmScaled, DefinitionAndIntegersTellTheSameNumber) {
@@ -278,7 +278,7 @@ std::string told(const Kernel& faulty, const GemmSetup& setup) {
   EXPECT_EQ(verdict.disagreements, 0);
   if (verdict.failed == 0) return "passed";
   const Explanation explanation = oracle.explain(0, verdict.worst.index, gemm.d);
-  return explanation.faults.empty() ? "nothing" : explanation.faults[0];
+  return explanation.faults.names.empty() ? "nothing" : explanation.faults.names[0];
 }
 
 TEST(GemmScaled, NamesFaultsOfScales) {
@@ -410,7 +410,7 @@ TEST(GemmScaled, NamesOtherFp8FormatsMissingPromotionsAndParts) {
     const OutputVerdict verdict = oracle.judge(0, gemm.d, {});
     EXPECT_GT(verdict.failed, 0);
     const Explanation explanation = oracle.explain(0, verdict.worst.index, gemm.d);
-    return explanation.faults.empty() ? "nothing" : explanation.faults[0];
+    return explanation.faults.names.empty() ? "nothing" : explanation.faults.names[0];
   };
   EXPECT_EQ(told_as(faulty, promised), "A was read as e4m3 although it is e5m2");
 

@@ -169,8 +169,8 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
     EXPECT_NE(wrong[0].got, wrong[0].expected);
     const Explanation told =
         GemmOracle(gemm.problem, promised.contract, 90).explain(0, wrong[0].index, gemm.d);
-    EXPECT_TRUE(std::ranges::count(told.faults, "products are added up in another way: " +
-                                                    std::string(way.words)) == 1);
+    EXPECT_TRUE(std::ranges::count(told.faults.names, "products are added up in another way: " +
+                                                          std::string(way.words)) == 1);
   }
 }
 

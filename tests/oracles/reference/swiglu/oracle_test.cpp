@@ -228,7 +228,7 @@ TEST(SwigluOracle, SimpleFaultsFailAndAreNamed) {
     const OutputVerdict verdict = oracle->judge(0, mlp.h, {});
     ASSERT_GT(verdict.failed, mlp.h.layout.count() / 20) << fault.words;
     const Explanation explanation = oracle->explain(0, verdict.failures.front().index, mlp.h);
-    EXPECT_THAT(explanation.faults, Contains(HasSubstr(fault.words)));
+    EXPECT_THAT(explanation.faults.names, Contains(HasSubstr(fault.words)));
     EXPECT_EQ(oracle->judge(1, mlp.y, {}).failed, 0) << "y follows from the h that was stored";
   }
 }
@@ -242,7 +242,7 @@ TEST(SwigluOracle, AMissingLastProductIsNamed) {
   const auto oracle = mlp.oracle();
   const OutputVerdict verdict = oracle->judge(0, mlp.h, {});
   ASSERT_GT(verdict.failed, 0);
-  EXPECT_THAT(oracle->explain(0, verdict.failures.front().index, mlp.h).faults,
+  EXPECT_THAT(oracle->explain(0, verdict.failures.front().index, mlp.h).faults.names,
               Contains(HasSubstr("the last product is missing")));
 }
 

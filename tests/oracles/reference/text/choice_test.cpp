@@ -74,7 +74,7 @@ TEST(TextChoice, OfExactNumbersIsTheFirstOfTheLargest) {
   EXPECT_EQ(row.wrong({0, 0, 3}), 1);
   EXPECT_EQ(row.wrong({0, 2, 4}), 1);
   EXPECT_EQ(row.wrong({0, 2, -1}), 1);
-  EXPECT_EQ(row.explained({2, 0, 3}, 0).faults,
+  EXPECT_EQ(row.explained({2, 0, 3}, 0).faults.names,
             std::vector<std::string>{"line 2: of equal ones another than the first is chosen"});
 }
 

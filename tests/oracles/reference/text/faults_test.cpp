@@ -52,7 +52,7 @@ std::vector<std::string> named(const TextProblem& problem, const Edit& edit, boo
   const bool finite = std::ranges::all_of(
       verdict.failures, [](const ElementVerdict& one) { return std::isfinite(one.error_ulp); });
   wrong = !verdict.failures.empty() && finite;
-  return wrong ? oracle.explain(0, verdict.failures.front().index, got).faults
+  return wrong ? oracle.explain(0, verdict.failures.front().index, got).faults.names
                : std::vector<std::string>();
 }
 
@@ -95,7 +95,7 @@ TEST(TextFaults, NothingIsNamedWhereNothingSimpleIsWrong) {
   Tensor got(dense_layout(FormatId::f32, {3, 20}));
   for (std::int64_t i = 0; i < 60; ++i)
     got.set_bits(i, encode(format(FormatId::f32), static_cast<double>(i) - 30.25));
-  EXPECT_TRUE(oracle.explain(0, 5, got).faults.empty());
+  EXPECT_TRUE(oracle.explain(0, 5, got).faults.names.empty());
 }
 
 TEST(TextEdits, AreNoMoreThanAskedFor) {
