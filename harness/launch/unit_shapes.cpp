@@ -22,6 +22,7 @@ struct UnitUse {
   int line = 0;
   std::int64_t k = 0;        // of its shape; 0: not known
   std::int64_t usual_k = 0;  // of the shape that its formats usually have
+  std::string sums;          // "f32", "f16"; empty: integers, or the PTX does not say
 };
 
 // "m16n8k8" -> 8.
@@ -39,6 +40,15 @@ std::int64_t usual_k(std::string_view type) {
   if (type == "tf32") return 8;
   if (type == "f16" || type == "bf16") return 16;
   return type == "e4m3" || type == "e5m2" ? 32 : 0;
+}
+
+// D's type is the first that is named.
+std::string type_of_sums(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "f32" || word == "f16") return word;
+    if (word == "s32") break;
+  }
+  return "";
 }
 
 // Of an instruction with block scales: 64 for two operands of e2m1, unless it takes them as others
@@ -71,8 +81,8 @@ std::vector<UnitUse> uses_in(const emulator::PtxModule& ptx) {
       if (use.usual_k == 0) use.usual_k = usual_k(word);
     }
     if (instruction.has_modifier("block_scale")) set_scaled_shape(words, use);
-    const bool f32_sums = std::ranges::count(words, "f32") > 0;
-    if (!f32_sums || instruction.has_modifier("sp")) use.k = use.usual_k = 0;
+    use.sums = type_of_sums(words);
+    if (use.sums.empty() || instruction.has_modifier("sp")) use.k = use.usual_k = 0;
     uses.push_back(std::move(use));
   });
   return uses;
@@ -143,6 +153,21 @@ Status check_units(const Manifest& kernel, std::string_view ptx, std::string_vie
   if (!uses.empty() && std::ranges::none_of(units, is_tensor_core) && units.contains("fma.f32"))
     return refused("unit = \"fma.f32\"", first_use(), "unit");
   if (!kernel.operation->terms().empty()) return {};
+  const Contract& contract = kernel.promised.contract;
+  const std::string sums(format(contract.accumulator).name);
+  const auto has_other_sums = [&](const UnitUse& use) {
+    return use.unit == word_of(unit_of(contract)) && !use.sums.empty() && use.sums != sums;
+  };
+  const auto other = std::ranges::find_if(uses, has_other_sums);
+  if (other != uses.end() && std::ranges::none_of(uses, [&](const UnitUse& use) {
+        return use.unit == other->unit && use.sums == sums;
+      })) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("the contract of {} says accumulator = \"{}\", but {}:{} is {}",
+                             kernel.name, sums, file, other->line, other->text),
+                 place_in_manifest(kernel, "accumulator"),
+                 fmt::format("write accumulator = \"{}\"", other->sums)};
+  }
   const std::int64_t promised = kernel.promised.contract.instruction_k;
   const UnitUse* use = shortest(uses);
   if (promised > 0 && use != nullptr && use->k != promised)

@@ -40,6 +40,13 @@ std::optional<bool> bits_value(std::string_view word) {
   return word == kBits[0];
 }
 
+constexpr std::array<std::string_view, 2> kAccumulators = {"f32", "f16"};
+
+std::optional<FormatId> accumulator_value(std::string_view word) {
+  if (word == kAccumulators[0]) return FormatId::f32;
+  return word == kAccumulators[1] ? std::optional(FormatId::f16) : std::nullopt;
+}
+
 constexpr std::array<std::string_view, 2> kSubnormals = {"kept", "flushed"};
 
 std::optional<bool> flushed_value(std::string_view word) {
@@ -183,10 +190,10 @@ void check_targets(TomlReader& reader, const toml::table& table, const Manifest&
     for (const FormatId a : possible_formats(manifest, factors.a)) {
       for (const FormatId b : possible_formats(manifest, factors.b)) {
         if (contract.dequantize_b && format(b).storage_bits > 8) {
-          reader.fail_at(
-              *table.get("dequantize_b"),
-              fmt::format("{} = \"{}\" is multiplied as it is", factors.b, format(b).name),
-              "leave dequantize_b out, or store it in 8 bits");
+          reader.fail_at(*table.get("dequantize_b"),
+                         fmt::format("dequantize_b needs a {} of 8 bits or fewer, and {} has more",
+                                     factors.b, format(b).name),
+                         "leave dequantize_b out, or store it in 8 bits");
         }
         for (const int target : manifest.targets) {
           const Status possible =
@@ -241,9 +248,13 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
     const bool known = std::ranges::count(kShapes, contract.instruction_k) > 0;
     if (!known || contract.unit != Unit::tensor_core)
       reader.fail_at(
-          *table.get("instruction_k"), "this is no k of a tensor core's instruction",
+          *table.get("instruction_k"),
+          fmt::format("{} is no k of a tensor core's instruction", contract.instruction_k),
           "it is 8 for mma.m16n8k8; leave it out where the shape is the unit's usual one");
   }
+  contract.accumulator =
+      reader.word(reader.text(table, "accumulator"), kAccumulators, accumulator_value)
+          .value_or(FormatId::f32);
   contract.subnormals_flushed =
       reader.word(reader.text(table, "subnormals"), kSubnormals, flushed_value).value_or(false);
   read_epilogue(reader, table, contract);
@@ -323,9 +334,9 @@ void read_contract(TomlReader& reader, Manifest& manifest) {
   for (const Operation::Factors& factors : manifest.operation->factors()) {
     outputs.push_back(factors.output);
   }
-  std::vector<std::string_view> keys = {"unit",   "schedule",   "interval",     "parts",
-                                        "join",   "promotion",  "dequantize_b", "epilogue",
-                                        "output", "subnormals", "bits",         "instruction_k"};
+  std::vector<std::string_view> keys = {
+      "unit",     "schedule", "interval",   "parts", "join",          "promotion",  "dequantize_b",
+      "epilogue", "output",   "subnormals", "bits",  "instruction_k", "accumulator"};
   keys.insert(keys.end(), kFlags.begin(), kFlags.end());
   const std::size_t own = keys.size();
   keys.insert(keys.end(), outputs.begin(), outputs.end());

@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "oracles/base/assert.h"
+#include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 namespace {
 
-constexpr int kF32Emin = -126, kMostTerms = 32;
+constexpr int kMostTerms = 32;
 
 // 2^e for the exponents that occur here.
 double power_of_two(int e) {
@@ -21,8 +23,16 @@ double power_of_two(int e) {
 
 int exponent_of(double value, int smallest) { return std::max(std::ilogb(value), smallest); }
 
-// To f32 toward zero; overflow gives Inf, as node() has it.
-float toward_zero(double exact, NodeOutput output) {
+const Format& accumulator_format(NodeOutput output) {
+  return format(output == NodeOutput::f16_nearest_even ? FormatId::f16 : FormatId::f32);
+}
+
+// To nearest f16, or to f32 toward zero; overflow gives Inf, as node() has it.
+float converted(double exact, NodeOutput output) {
+  if (output == NodeOutput::f16_nearest_even) {
+    const Format& f16 = format(FormatId::f16);
+    return static_cast<float>(to_double(f16, encode(f16, exact)));
+  }
   if (std::fabs(exact) >= 0x1p128)
     return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(exact));
   float result = static_cast<float>(exact);
@@ -58,11 +68,12 @@ class Node {
   float sum(float c) const {
     int alignment = alignment_;
     const double start = static_cast<double>(c);
-    if (c != 0) alignment = std::max(alignment, exponent_of(start, kF32Emin));
+    if (c != 0)
+      alignment = std::max(alignment, exponent_of(start, accumulator_format(model_.output).emin()));
     const double units = power_of_two(model_.fraction_bits - alignment);
     double sum = std::trunc(start * units);  // whole numbers far below 2^53
     for (int i = 0; i < count_; ++i) sum += std::trunc(products_[i] * units);
-    return sum == 0 ? 0.0f : toward_zero(sum / units, model_.output);
+    return sum == 0 ? 0.0f : converted(sum / units, model_.output);
   }
 
  private:
@@ -109,7 +120,9 @@ float hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
       }
       fresh = node.sum(fresh);
     }
-    c += fresh;
+    c = model.output == NodeOutput::f16_nearest_even
+            ? converted(static_cast<double>(c) + static_cast<double>(fresh), model.output)
+            : c + fresh;
   }
   return c;
 }
@@ -135,7 +148,7 @@ std::size_t products_per_instruction(const DotModel& model) {
 }
 
 float dot_of_reals(const DotModel& model, RealSpan a, RealSpan b, float c) {
-  PLUMB_ASSERT(a.size() == b.size() && model.node.output != NodeOutput::f16_nearest_even);
+  PLUMB_ASSERT(a.size() == b.size());
   return model.chaining == Chaining::hopper_fp8 ? hopper_fp8(model.node, a, b, c)
                                                 : in_order(model.node, a, b, c);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A GEMM by mma.m16n8k8, compiled by nvcc: the shape is read from its PTX, so that a correct one passes on every chip, and a contract
-# that says another shape or unit than the PTX has is refused. Usage: instruction_shapes.sh PROGRAM
+# GEMMs by mma.m16n8k8, with accumulators in f32 and in f16, compiled by nvcc: the shape is read from the PTX, so that a correct one
+# passes on every chip, and a contract that says another shape, unit or accumulator than the PTX has is refused. Usage: instruction_shapes.sh PROGRAM
 set -u
 program=$1
 source=$(realpath "$0")
@@ -36,12 +36,21 @@ extern "C" __global__ void mine(const __nv_bfloat16* a, const __nv_bfloat16* b, 
 }
 CU
 
-# manifest NAME EXTRA: NAME.toml, with lines for its contract.
+sed -e 's/__nv_bfloat16/__half/g; s/cuda_bf16/cuda_fp16/; s/__bfloat16_as_ushort/__half_as_ushort/' \
+  -e 's/float sums\[4\] = {};/std::uint32_t sums[2] = {};/' \
+  -e 's/f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3}/f16.f16.f16.f16 {%0,%1}, {%2,%3}, {%4}, {%0,%1}/' \
+  -e 's/: "+f"(sums.*: "r"/: "+r"(sums[0]), "+r"(sums[1]) : "r"/' \
+  -e 's/= sums\[i\]/= __half2float(__ushort_as_half(sums[i \/ 2] >> 16 * (i % 2)))/' mine.cu >half.cu
+# Every sum is kept in f32 and rounded to f16 once, at the end.
+sed -e 's/__nv_bfloat16/__half/g; s/cuda_bf16/cuda_fp16/; s/__bfloat16_as_ushort/__half_as_ushort/; s/bf16/f16/g' \
+  -e 's/= sums\[i\]/= __half2float(__float2half(sums[i]))/' mine.cu >rounded.cu
+
+# manifest NAME EXTRA [SOURCE FORMAT]: NAME.toml, with lines for its contract.
 manifest() {
   cat >"$1.toml" <<TOML
 computes   = "gemm"
 summary    = "a product by mma.m16n8k8"
-source     = "mine.cu"
+source     = "${3-mine}.cu"
 targets    = [80, 89, 90]
 entry      = "mine"
 parameters = ["ptr a", "ptr b", "ptr d", "s32 m", "s32 n", "s32 k"]
@@ -52,8 +61,8 @@ block = [32]
 layout = ["nt"]
 out    = ["f32"]
 [formats]
-a    = "bf16"
-b    = "bf16"
+a    = "${4-bf16}"
+b    = "${4-bf16}"
 c    = "bf16"
 bias = "f32"
 d    = "f32"
@@ -75,6 +84,21 @@ manifest other $'unit = "mma.sync"\ninstruction_k = 16'
 expect 3 "instruction_k = 16, but" verify other --kernel other.toml --profile quick --on emulator --no-corpus --sm 90
 manifest scalar 'unit = "fma.f32"'
 expect 3 'unit = "fma.f32", but' verify scalar --kernel scalar.toml --profile quick --on emulator --no-corpus --sm 90
+
+# Accumulators in f16. The chip rounds each of them to nearest, which a sum that is rounded once at the end does not do.
+manifest half $'unit = "mma.sync"\naccumulator = "f16"' half f16
+for sm in 80 90; do
+  expect 0 "1 passed" verify half --kernel half.toml --profile quick --on emulator --no-corpus --strict --sm $sm
+done
+manifest wide 'unit = "mma.sync"' half f16
+expect 3 'says accumulator = "f32", but' verify wide --kernel wide.toml --profile quick --on emulator --no-corpus --sm 80
+manifest narrow $'unit = "mma.sync"\naccumulator = "f16"' mine bf16
+expect 2 'no mma.sync for bf16 with an f16 accumulator' verify narrow --kernel narrow.toml --profile quick --on emulator --no-corpus --sm 80
+manifest rounded $'unit = "mma.sync"\naccumulator = "f16"' rounded f16
+expect 3 'says accumulator = "f16", but' verify rounded --kernel rounded.toml --profile quick --on emulator --no-corpus --sm 80
+sed 's/schedule = "sequential"/schedule = "any"/' half.toml >open.toml
+expect 2 'has to say how k is added up' verify open --kernel open.toml --profile quick --on emulator --no-corpus --sm 80
+expect 0 'accumulator = "f16"' init half.cu
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

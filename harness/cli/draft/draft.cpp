@@ -185,6 +185,13 @@ std::string unit_word(const EntrySurvey& entry) {
   return fmt::format("mma.sync{}", scaled);
 }
 
+// Of "mma m16n8k16 f16.f16.f16.f16" and the like, in all tensor-core instructions.
+bool has_f16_sums(const EntrySurvey& entry) {
+  return !entry.units.empty() && std::ranges::all_of(entry.units, [](const auto& unit) {
+    return unit.first.find(" f16.") != std::string::npos;
+  });
+}
+
 std::string all_units(const EntrySurvey& entry) {
   std::vector<std::string> units;
   for (const auto& [unit, count] : entry.units) units.push_back(unit);
@@ -352,6 +359,10 @@ std::string contract_lines(const Operation& operation, const EntrySurvey& entry)
     lines.push_back(
         {fmt::format("unit = \"{}\"", unit_word(entry)),
          entry.units.empty() ? "the PTX uses no tensor cores" : "of the PTX: " + all_units(entry)});
+  }
+  if (sums && has_f16_sums(entry)) {
+    lines.push_back({"accumulator = \"f16\"", "of the PTX"});
+    lines.push_back({"schedule = \"sequential\"", "TODO: or \"promote\", \"split_k\""});
   }
   if (sums) {
     lines.push_back({"epilogue = []",

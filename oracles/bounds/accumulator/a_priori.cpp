@@ -95,10 +95,12 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   const bool flushes = model.flushes || (split && model.join == Join::f32_atomic);
   // What operands and factors that are taken for 0 cost is known to the running bound alone.
   const bool flushes_factors = model.flushes && (model.fma || model.scaled);
+  // Nor does norms' arithmetic know of f16's range.
+  const bool is_unknown = flushes_factors || model.has_f16_results();
   // Multiples of the smallest normal number are never flushed.
-  least_lattice_ = flushes_factors ? kInfinity
-                   : flushes       ? bound::kF32Minimum
-                                   : std::exp2(-125 - std::min(node_bits, joined_bits));
+  least_lattice_ = is_unknown ? kInfinity
+                   : flushes  ? bound::kF32Minimum
+                              : std::exp2(-125 - std::min(node_bits, joined_bits));
 
   const double in_node =
       model.fma ? 0 : static_cast<double>(model.node.products) / static_cast<double>(plan.group);
@@ -114,7 +116,7 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
                (additions + 1) * 0x1p-149 + roundings_bf16 * 0x1p-133 +
                (flushes ? 5 * std::max(additions, chains) * bound::kF32Minimum : 0)) *
               growth * kRoundUp;
-  growth_known_ = growth < 2 && !flushes_factors;
+  growth_known_ = growth < 2 && !is_unknown;
 }
 
 }  // namespace plumbline

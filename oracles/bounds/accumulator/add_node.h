@@ -38,9 +38,9 @@ void align_and_add(AccumulatorBound& state, const NodePlan& plan, const NodeAdde
   // accumulator.
   const double reach = most(state.sum, state.drift), rest = least(state.sum, state.drift);
   const double high = larger(larger(plan.zero_weight, node.largest),
-                             reach > 0 ? larger(binade(reach), kF32Minimum) : 0);
+                             reach > 0 ? larger(binade(reach), plan.minimum) : 0);
   const double low = larger(larger(plan.zero_weight, node.surely),
-                            rest > 0 ? larger(binade(rest), kF32Minimum) : 0);
+                            rest > 0 ? larger(binade(rest), plan.minimum) : 0);
   const double unit_high = high * plan.unit, unit_low = low * plan.unit;
 
   // A term with lowest bit 2^l loses less than a unit, in steps of 2^l.

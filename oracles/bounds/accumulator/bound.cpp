@@ -48,10 +48,10 @@ AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts,
   double growth = 1;
   for (double i = 1; i < count; i += 1) growth *= (1 + unit / 2) * kRoundUp;
   const double range = larger(plus, minus) * growth;
-  const double ulp = ulp_of(range, unit);
+  const double ulp = rounding.ulp(range);
   if (total.lattice < ulp) {
     total.drift = (total.drift + (count - 1) * ulp / 2) * kRoundUp;
-    total.lattice = larger(total.lattice, kF32Minimum * unit);
+    total.lattice = larger(total.lattice, rounding.ulp(0));
   }
   if (range >= rounding.overflow) {
     // Which partial sums overflow depends on the order: all of these may happen.
@@ -71,10 +71,9 @@ AccumulatorBound join_any_order(std::span<const AccumulatorBound> parts,
 // A rounding of one value to nearest.
 void round_to(AccumulatorBound& x, const NearestRounding& rounding) {
   if (x.is_zero()) return;
-  const double unit = std::ldexp(1.0, 1 - rounding.precision);
   note_overflow(x, rounding.overflow);
-  const double ulp = ulp_of(most(x.sum, x.drift), unit);
-  const double low_ulp = ulp_of(least(x.sum, x.drift), unit);
+  const double ulp = rounding.ulp(most(x.sum, x.drift));
+  const double low_ulp = rounding.ulp(least(x.sum, x.drift));
   if (x.lattice < ulp) x.drift = (x.drift + ulp / 2) * kRoundUp;
   x.lattice = larger(x.lattice, low_ulp);
 }
@@ -83,7 +82,6 @@ void round_to(AccumulatorBound& x, const NearestRounding& rounding) {
 void add_and_round(AccumulatorBound& accumulator, const AccumulatorBound& x,
                    const NearestRounding& rounding) {
   const ClassSet classes = ClassSet::of_sum(accumulator.classes, x.classes);
-  const double unit = std::ldexp(1.0, 1 - rounding.precision);
   const double sum = accumulator.sum + x.sum;
   const double lost = magnitude(rounding_error(accumulator.sum, x.sum, sum));
   accumulator.sum = sum;
@@ -93,10 +91,10 @@ void add_and_round(AccumulatorBound& accumulator, const AccumulatorBound& x,
   note_overflow(accumulator, rounding.overflow);
   const double lattice = smaller(accumulator.lattice, x.lattice);
   const double reach = most(sum, accumulator.drift), rest = least(sum, accumulator.drift);
-  const double ulp = ulp_of(reach, unit);
+  const double ulp = rounding.ulp(reach);
   if (lattice < ulp) accumulator.drift = (accumulator.drift + ulp / 2) * kRoundUp;
   accumulator.lattice =
-      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_of(rest, unit));
+      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, rounding.ulp(rest));
 }
 
 // The classes of x * factor, unrounded.
@@ -168,13 +166,14 @@ void add_aligned(AccumulatorBound& state, const NodePlan& plan, const AlignedPro
   state.sum_error = (state.sum_error + lost) * kRoundUp;
   state.drift = ((state.drift + products.loss) + lost) * kRoundUp;
   if (products.off > 0) state.drift = (state.drift + products.off * kRoundUpCount) * kRoundUp;
-  note_overflow(state, kOverflowTowardZero);
+  note_overflow(state, plan.overflow);
+  const auto ulp_at = [&](double x) { return larger(binade(x), plan.minimum) * plan.ulp_unit; };
   const double lattice = larger(products.least_unit, smaller(state.lattice, products.lowest));
-  const double reach = most(sum, state.drift), rest = least(sum, state.drift);
-  const double ulp = ulp_of(reach, plan.ulp_unit);
-  if (lattice < ulp) state.drift = (state.drift + (ulp - lattice)) * kRoundUp;
-  state.lattice = reach == 0 ? std::numeric_limits<double>::infinity()
-                             : larger(lattice, ulp_of(rest, plan.ulp_unit));
+  const double reach = most(sum, state.drift), rest = least(sum, state.drift), ulp = ulp_at(reach);
+  if (lattice < ulp)
+    state.drift = (state.drift + (plan.rounds_to_nearest ? ulp / 2 : ulp - lattice)) * kRoundUp;
+  state.lattice =
+      reach == 0 ? std::numeric_limits<double>::infinity() : larger(lattice, ulp_at(rest));
 }
 
 void add_fused(AccumulatorBound& state, double product, double lowest, double off) {

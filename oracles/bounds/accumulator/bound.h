@@ -8,12 +8,14 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "oracles/bounds/accumulator/running_bound.h"
 #include "oracles/bounds/contract/contract.h"
+#include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline::bound {
 
@@ -43,18 +45,19 @@ struct LaneFactors {
   LaneFactors(const BoundModel& model, std::int64_t k, const double* factors);
 };
 
-// A rounding to nearest even to `precision` bits with f32's exponents.
+// A rounding to nearest even to `precision` bits.
 struct NearestRounding {
   int precision;
-  double overflow;  // the smallest magnitude that becomes Inf
+  double overflow;               // the smallest magnitude that becomes Inf
+  double minimum = kF32Minimum;  // the smallest normal number
+
+  double ulp(double x) const { return larger(binade(x), minimum) * std::ldexp(1.0, 1 - precision); }
 };
 
 inline constexpr NearestRounding kNearestF32{24, 0x1.ffffffp127};
+// 65520: halfway to 2^16, which is even.
+inline constexpr NearestRounding kNearestF16{11, 65520, 0x1p-14};
 inline constexpr NearestRounding kNearestBf16{8, 0x1.ffp127};
-
-// Magnitudes from which a conversion toward zero gives Inf; the hardware does not stop at the
-// largest finite value.
-inline constexpr double kOverflowTowardZero = 0x1p128;
 
 // The value about to be converted lies within drift of sum: notes the infinities it may become, and
 // that it cannot stay finite when it must not.

@@ -10,8 +10,8 @@ namespace plumbline {
 
 int BoundModel::accumulator_precision() const {
   if (joins()) return join == Join::bf16 ? 8 : 24;
-  if (fma || schedule == Schedule::promote || is_open() || chaining == Chaining::hopper_fp8)
-    return 24;
+  if (fma || schedule == Schedule::promote || is_open()) return 24;
+  if (chaining == Chaining::hopper_fp8 && !has_f16_results()) return 24;
   return bound::node_precision(node);
 }
 
@@ -42,7 +42,7 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
     return model;
   }
   const auto dot = contract.unit_model(sm, a, b);
-  if (!dot || dot->node.output == NodeOutput::f16_nearest_even) return std::nullopt;
+  if (!dot) return std::nullopt;
   model.node = dot->node;
   if (model.node.group > 1) model.a_minimum_exponent = model.b_minimum_exponent = 0;
   model.chaining = dot->chaining;

@@ -132,9 +132,11 @@ class Machine {
     const auto first = static_cast<std::size_t>(begin),
                count = static_cast<std::size_t>(end - begin);
     const std::span<const std::uint32_t> a(a_codes_), b(b_codes_);
-    return std::bit_cast<float>(dot(model_, a_, b_, a.subspan(first, count),
-                                    b.subspan(first, count),
-                                    std::bit_cast<std::uint32_t>(accumulator)));
+    const Format& of_sums = format(contract_.accumulator);
+    const auto c = static_cast<std::uint32_t>(encode(of_sums, static_cast<double>(accumulator)));
+    const std::uint32_t d =
+        dot(model_, a_, b_, a.subspan(first, count), b.subspan(first, count), c);
+    return static_cast<float>(to_double(of_sums, d));
   }
 
   const Contract& contract_;

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "oracles/bounds/accumulator/bound.h"
 #include "oracles/bounds/accumulator/running_bound.h"
+#include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline::bound {
 
@@ -19,6 +21,12 @@ struct NodePlan {
   std::int64_t group = 1;       // elements of k in one addend
   std::int64_t instruction_length = 1;           // addends per step of the chain
   std::vector<std::vector<std::int64_t>> nodes;  // per node, offsets of its addends within the step
+  // A node's result is rounded to nearest f16; else it is cut toward zero, with f32's exponents.
+  bool rounds_to_nearest = false;
+  double minimum = kF32Minimum;  // the smallest normal number of the results
+  // The smallest magnitude that becomes Inf: conversions toward zero do not stop at the largest
+  // finite number.
+  double overflow = 0x1p128;
   double addend_reach = 4;     // an addend is below so many times its exponent weight,
   double addend_products = 1;  // and so many are added up in double to make it
 
@@ -30,7 +38,15 @@ struct NodePlan {
 
 // Significant bits of a node's result.
 inline int node_precision(const NodeModel& node) {
-  return node.output == NodeOutput::e8m13_toward_zero ? 14 : 24;
+  switch (node.output) {
+    case NodeOutput::e8m13_toward_zero:
+      return 14;
+    case NodeOutput::f16_nearest_even:
+      return 11;
+    case NodeOutput::f32_toward_zero:
+      break;
+  }
+  return 24;
 }
 
 inline NodePlan::NodePlan(const BoundModel& model) {
@@ -41,6 +57,11 @@ inline NodePlan::NodePlan(const BoundModel& model) {
   precision_weight = std::ldexp(1.0, precision - 1);
   ulp_unit = std::ldexp(1.0, 1 - precision);
   group = model.node.group;
+  if (model.has_f16_results()) {
+    rounds_to_nearest = true;
+    minimum = kNearestF16.minimum;
+    overflow = kNearestF16.overflow;
+  }
   if (group > 1) {
     // Products of two numbers of e2m1 reach 36, and their scales four times their exponents' weight.
     addend_products = static_cast<double>(group);

@@ -84,7 +84,7 @@ AccumulatorBound chain(const BoundModel& model, const NodePlan& plan, const Term
     } else {
       AccumulatorBound fresh;
       for (const auto& offsets : plan.nodes) add_node(fresh, plan, terms, base, offsets, last);
-      add_rounded(state, fresh, kNearestF32);
+      add_rounded(state, fresh, plan.rounds_to_nearest ? kNearestF16 : kNearestF32);
     }
   }
   return state;

@@ -48,7 +48,10 @@ struct BoundModel {
   // Whether the contract leaves open where accumulators begin and end.
   bool is_open() const { return schedule == Schedule::any || schedule == Schedule::runs; }
 
-  // Significant bits of the values the final accumulator can hold: 24, 14 or 8.
+  // Nodes round to nearest f16, not toward zero with f32's exponents.
+  bool has_f16_results() const { return !fma && node.output == NodeOutput::f16_nearest_even; }
+
+  // Significant bits of the values the final accumulator can hold: 24, 14, 11 or 8.
   int accumulator_precision() const;
   // Elements of k in one part of a split, and how many parts hold any.
   std::int64_t part_length(std::int64_t k) const;

@@ -179,10 +179,10 @@ std::string epilogue_line(const Contract& contract) {
 }  // namespace
 
 std::optional<DotModel> Contract::unit_model(int sm, FormatId a, FormatId b) const {
-  std::optional<DotModel> model = dot_model(sm, instruction, a, b, FormatId::f32);
+  std::optional<DotModel> model = dot_model(sm, instruction, a, b, accumulator);
   if (block_scale) {
     const bool narrow = format(a).storage_bits == 8 && format(b).storage_bits == 8;
-    if (!model || !narrow) return std::nullopt;
+    if (!model || !narrow || accumulator != FormatId::f32) return std::nullopt;
     const std::optional<NodeModel> node =
         scaled_node_model(sm, instruction, scale_depth(a, b) == 16 ? 64 : 32);
     return node ? std::optional(DotModel{*node}) : std::nullopt;
@@ -236,9 +236,19 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
         "remove \"scale_b\" and \"scale_ab\" from the epilogue");
   }
   if (unit == Unit::tensor_core && !unit_model(sm, a, b)) {
-    return bad(fmt::format("sm_{} has no {} for {} with an f32 accumulator", sm,
-                           word_of(unit_of(*this)), operand_words(a, b)),
+    return bad(fmt::format("sm_{} has no {} for {} with an {} accumulator", sm,
+                           word_of(unit_of(*this)), operand_words(a, b), format(accumulator).name),
                "choose another target or another unit");
+  }
+  if (accumulator != FormatId::f32 && unit != Unit::tensor_core) {
+    return bad(fmt::format("unit \"{}\" has no {} accumulator", word_of(unit_of(*this)),
+                           format(accumulator).name),
+               "leave `accumulator` out");
+  }
+  if (accumulator != FormatId::f32 && order_is_open()) {
+    return bad(fmt::format("with {} accumulators a contract has to say how k is added up",
+                           format(accumulator).name),
+               "write schedule = \"sequential\", \"promote\" or \"split_k\"");
   }
   if (unit == Unit::int32 && !(format(a).is_integer && format(b).is_integer)) {
     return bad(fmt::format("unit int32 cannot take {}", operand_words(a, b)),

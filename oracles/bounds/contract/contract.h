@@ -96,6 +96,9 @@ struct Contract {
   // can take into one node; 0: no fewer. Of e2m1 with block scales 32 is kind::mxf8f6f4 in place of
   // kind::mxf4 and kind::mxf4nvf4.
   std::int64_t instruction_k = 0;
+  // What a tensor core rounds the result of each node to: f32 (or, as FP8 units of some chips do,
+  // fewer bits of it), or f16, to nearest even.
+  FormatId accumulator = FormatId::f32;
   Schedule schedule = Schedule::sequential;
   // promote: elements of k per fresh accumulator. split_k: a range is a whole number of these (0:
   // of one element); part s covers [s * range, (s + 1) * range) with range = ceil(k / parts)

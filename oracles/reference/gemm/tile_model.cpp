@@ -80,7 +80,7 @@ bool GemmTileModel::plan_unit() {
   bytes_ = format(a).storage_bits / 8;
   const int usual = 32 / bytes_;  // m16n8k8, k16, k32
   const int k = schedule_.instruction_k > 0 ? static_cast<int>(schedule_.instruction_k) : usual;
-  const MmaKind kind{{16, 8, k}, a, b, FormatId::f32, false, *model};
+  const MmaKind kind{{16, 8, k}, a, b, contract.accumulator, false, *model};
   if (!mma_exists(kind)) return false;
   plan_.emplace(kind);
   step_ = k;
@@ -183,10 +183,16 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
     }
     plan_->run(a, b, c, c, workspace);
   }
-  for (int r = 0; r < 4; ++r) {
+  const Format& of_sums = format(plan_->kind().accumulator);
+  const int sums_per_register = 32 / of_sums.storage_bits;
+  for (int r = 0; r < c_registers(plan_->kind()); ++r) {
     for (int lane = 0; lane < 32; ++lane) {
-      const OutputPlace place = c_place(lane, r, 0, 1);
-      sums[place.row][place.column] = std::bit_cast<float>(c[r][lane]);
+      for (int i = 0; i < sums_per_register; ++i) {
+        const OutputPlace place = c_place(lane, r, i, sums_per_register);
+        const std::uint32_t code = c[r][lane] >> (i * of_sums.storage_bits);
+        sums[place.row][place.column] = static_cast<float>(
+            to_double(of_sums, code & (of_sums.storage_bits == 16 ? 0xffffu : 0xffffffffu)));
+      }
     }
   }
 }

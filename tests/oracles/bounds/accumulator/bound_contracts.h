@@ -60,6 +60,12 @@ inline Contract in_any_order(Contract contract, std::int64_t parts = 0) {
   return contract;
 }
 
+// Nodes whose results are f16.
+inline Contract in_f16(Contract contract) {
+  contract.accumulator = FormatId::f16;
+  return contract;
+}
+
 inline Contract flushing(Contract contract) {
   contract.subnormals_flushed = true;
   return contract;
@@ -157,6 +163,12 @@ inline std::vector<NamedContract> bound_contracts() {
       {"f32 fma runs flushing", flushing(in_runs(fma_contract())), 80, f32, f32},
       {"hopper bf16 any schedule flushing", flushing(in_any_order(mma)), 90, bf16, bf16},
       {"f32 fma any schedule flushing", flushing(in_any_order(fma_contract())), 80, f32, f32},
+      {"ampere f16 in f16", in_f16(mma), 80, f16, f16},
+      {"ada e4m3 in f16", in_f16(mma), 89, e4m3, e4m3},
+      {"hopper f16 wgmma in f16", in_f16(wgmma), 90, f16, f16},
+      {"hopper e5m2 mma.sync in f16", in_f16(mma), 90, e5m2, e5m2},
+      {"ampere f16 in f16 promoted 32", promoted(in_f16(mma), 32), 80, f16, f16},
+      {"ampere f16 in f16 split 3 ordered", split(in_f16(mma), 3, Join::f32_ordered), 80, f16, f16},
   };
 }
 

@@ -61,6 +61,9 @@ std::vector<NamedContract> contracts() {
   return {
       {"bf16 sm_80", mma, 80, bf16, bf16},
       {"f16 sm_90", mma, 90, f16, f16},
+      {"f16 in f16 sm_80", testing::in_f16(mma), 80, f16, f16},
+      {"fp8 in f16 sm_90", testing::in_f16(mma), 90, e4m3, e4m3},
+      {"f16 in f16 promoted", testing::promoted(testing::in_f16(wgmma), 32), 90, f16, f16},
       {"bf16 sm_90 by m16n8k8", short_mma, 90, bf16, bf16},
       {"fp8 sm_89", mma, 89, e4m3, e5m2},
       {"fp8 sm_90", mma, 90, e4m3, e4m3},
