@@ -80,7 +80,7 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   // The cause stands first; what is said of the values follows them.
   const bool fits_first = c.findings.empty() && !c.faults.empty();
   const auto add_faults = [&] {
-    for (const std::string& sentence : c.faults.told()) lines.push_back("      " + sentence);
+    for (const std::string& sentence : c.faults.sentences()) lines.push_back("      " + sentence);
   };
   if (fits_first) add_faults();
   if (!c.elements.empty()) lines.push_back("");
@@ -128,7 +128,7 @@ std::string fits_sentence(const Counterexample& counterexample) {
                      fmt::join(listed, "; "), faults.size() > kListed ? "; and others" : "");
 }
 
-bool is_telling(double ulp, const KernelRecord& kernel) {
+bool is_meaningful(double ulp, const KernelRecord& kernel) {
   constexpr double kMostUlp = 1000;  // six times the most of the shipped texts, cross entropy's 162
   return ulp <= kMostUlp || kernel.worst_relative > 0;
 }

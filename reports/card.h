@@ -24,7 +24,7 @@ std::string fits_sentence(const Counterexample& counterexample);
 // Whether an error in ulp among values of one sign is an error of the kernel's. Of an operation
 // that subtracts, such values cancel all the same: so much tells only if terms are known to hardly
 // cancel.
-bool is_telling(double ulp, const KernelRecord& kernel);
+bool is_meaningful(double ulp, const KernelRecord& kernel);
 
 // What `plumbline replay` is given: the saved case, or the case as found where none was saved (the
 // bits of a shrunk one are nowhere else), and the manifest where the kernel is not a shipped one;

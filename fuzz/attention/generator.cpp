@@ -239,7 +239,8 @@ class AttentionGenerator : public Generator {
 
   const ShrinkFields& shrink_fields() const override { return kShrinkFields; }
 
-  void settle(const Case& before, std::span<const Removal> removals, Case& after) const override {
+  void repair_dependent_values(const Case& before, std::span<const Removal> removals,
+                               Case& after) const override {
     settle_attention_starts(before, removals, after);
   }
 

@@ -118,8 +118,9 @@ class Generator {
 
   // Literal inputs whose values are bounded, once slices were cropped or elements made simpler: made
   // to fit.
-  virtual void settle(const Case& /*before*/, std::span<const Removal> /*removals*/,
-                      Case& /*after*/) const {}
+  virtual void repair_dependent_values(const Case& /*before*/,
+                                       std::span<const Removal> /*removals*/,
+                                       Case& /*after*/) const {}
 };
 
 // The features that follow from a kernel's schema alone: every word field with more than one word,

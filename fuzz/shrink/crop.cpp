@@ -112,7 +112,8 @@ std::optional<Case> remove_slices(const Case& test_case, const std::vector<Remov
     literal = take(literal, kept);
   }
   if (!smaller.literals.empty())
-    generator_of(*test_case.kernel->operation).settle(test_case, removals, smaller);
+    generator_of(*test_case.kernel->operation)
+        .repair_dependent_values(test_case, removals, smaller);
   return smaller;
 }
 

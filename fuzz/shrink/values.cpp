@@ -47,8 +47,8 @@ class LiteralPass : public ShrinkPass {
 // Makes an edit one that the operation allows. Where stride 0 makes matrices of a batch share
 // storage, gives all of them the last one's elements. False when that undoes the edit, or the case
 // cannot be built.
-bool settle(const Case& before, Case& edited, std::size_t tensor) {
-  generator_of(*edited.kernel->operation).settle(before, {}, edited);
+bool repair_and_check(const Case& before, Case& edited, std::size_t tensor) {
+  generator_of(*edited.kernel->operation).repair_dependent_values(before, {}, edited);
   const Result<std::vector<TensorSpec>> specs = edited.kernel->tensors(edited.problem);
   if (!specs) return false;
   auto& [name, literal] = edited.literals[tensor];
@@ -131,7 +131,7 @@ class NonzeroPass : public ShrinkPass {
       changed = changed || tensor.bits_at(element) != 0;
       tensor.set_bits_at(element, 0);
     });
-    if (!changed || !settle(test_case, edited, chunk.tensor)) return std::nullopt;
+    if (!changed || !repair_and_check(test_case, edited, chunk.tensor)) return std::nullopt;
     return edited;
   }
 
@@ -235,7 +235,7 @@ class ValuePass : public ShrinkPass {
     } else {
       for (std::int64_t i = 0; i < before.layout.count(); ++i) simplify(i);
     }
-    if (edited && !settle(test_case, *edited, tensor)) return std::nullopt;
+    if (edited && !repair_and_check(test_case, *edited, tensor)) return std::nullopt;
     return edited;
   }
 };

@@ -267,7 +267,7 @@ class TextGenerator final : public Generator {
 
   std::span<const std::string_view> integers() const override { return integers_; }
 
-  void settle(const Case&, std::span<const Removal>, Case& after) const override {
+  void repair_dependent_values(const Case&, std::span<const Removal>, Case& after) const override {
     settle_text_values(operation_, after);
   }
 

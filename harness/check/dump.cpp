@@ -91,7 +91,7 @@ Status check_inputs(const std::string& path, const Case& test_case) {
 
 // How far from exact half of the admissible outputs may be before passing says nothing: an ulp of
 // formats of at most 16 bits, of wider ones 2^-10 of the result.
-double largest_telling_bound(const Format& f) {
+double largest_useful_bound(const Format& f) {
   constexpr int kTellingBits = 10;
   return f.storage_bits <= 16 ? 1 : std::ldexp(1.0, f.mantissa_bits - kTellingBits);
 }
@@ -102,7 +102,7 @@ void mistrust_open_bounds(const Operation& operation, Examined& examined) {
     const OutputVerdict& v = output.verdict;
     const std::optional<FormatId> id = format_by_name(output.format);
     if (record.verdict != Verdict::pass || !id || v.bounded == 0 || v.modeled > 0) continue;
-    if (v.median_bound_ulp <= largest_telling_bound(format(*id))) continue;
+    if (v.median_bound_ulp <= largest_useful_bound(format(*id))) continue;
     record.verdict = record.claims[Claim::bound] = Verdict::mistrusted;
     const bool is_text = as_text(operation) != nullptr;
     record.reason = fmt::format(

@@ -265,11 +265,11 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   if (!applied) return applied.error();
   const auto verb = std::ranges::find(verb_table(), arguments.verb, &Verb::name);
   if (arguments.format == OutputFormat::json && !verb->json) {
-    return wrong(fmt::format("{} prints for people alone, no --format json", arguments.verb),
+    return wrong(fmt::format("{} has no --format json", arguments.verb),
                  "what a run found is in its record.json");
   }
   if (arguments.format == OutputFormat::line && !verb->lines) {
-    return wrong(fmt::format("{} prints for people alone, no --format line", arguments.verb),
+    return wrong(fmt::format("{} has no --format line", arguments.verb),
                  "verify and replay have a line for each finding");
   }
   arguments.command = "plumbline";

@@ -35,7 +35,7 @@ struct Subject {
   FuzzMemory memory;
 };
 
-// Tells the console, and then somebody else.
+// Forwards each result to the console, and then to a callback.
 class WhenFinished : public Observer {
  public:
   WhenFinished(Observer& console, std::function<void(const CaseRecord&)> tell)
@@ -172,8 +172,9 @@ class Fuzzer {
       const std::size_t before = subject.memory.cases().size(), after = left.size();
       const Status replaced = subject.memory.replace(std::move(left));
       if (!replaced) return replaced;
-      terminal_.note(fmt::format("  {}: {} of {} cases show as much ({})", subject.kernel->name,
-                                 after, before, subject.memory.path().string()));
+      terminal_.note(
+          fmt::format("  {}: kept {} of {} cases, which cover what all of them covered ({})",
+                      subject.kernel->name, after, before, subject.memory.path().string()));
     }
     return {};
   }

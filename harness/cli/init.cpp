@@ -165,10 +165,10 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
   if (guess.operation) return guess;
   return Error{
       ErrorKind::bad_input,
-      fmt::format("what \"{}\" computes is not to be seen in its name or its instructions",
+      fmt::format("the name and the instructions of \"{}\" do not say what it computes",
                   entry.name),
       file.string(),
-      fmt::format("--operation and {}: {} is found by itself", known, text.filename().string())};
+      fmt::format("give --operation and {}, or put {} beside it", known, text.filename().string())};
 }
 
 // "gemm" of an entry that is called "_ZN4mine4gemmI...".

@@ -332,7 +332,7 @@ ExitCode list_text(std::span<const std::string> files, OutputFormat format, Term
 ExitCode list(const Arguments& arguments, Terminal& terminal) {
   const bool is_text = !arguments.names.empty() && arguments.names.front() == "text";
   if (arguments.format == OutputFormat::json && !is_text)
-    return report_error({ErrorKind::bad_input, "list prints for people alone, no --format json", "",
+    return report_error({ErrorKind::bad_input, "list has no --format json", "",
                          "only texts have it: plumbline list text FILE.op --format json"});
   if (!arguments.names.empty() && arguments.names.front() == "ptx") {
     return list_ptx(std::span(arguments.names).subspan(1), terminal);

@@ -45,12 +45,12 @@ bool is_at(int descriptor, const fs::path& path) {
 }
 
 // What has been renamed into the folder stays there when the machine stops now.
-bool settle(const fs::path& folder) {
+bool sync_to_disk(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  const bool settled = fsync(descriptor) == 0;
+  const bool synced = fsync(descriptor) == 0;
   close(descriptor);
-  return settled;
+  return synced;
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ void RunFolder::append_found(const RunRecord& found) { add_line(found_json_line(
 Status RunFolder::finish(const RunRecord& record, bool allow_mistrusted, const PageOptions& page) {
   const Status written = write_reports(path_, record, allow_mistrusted, page);
   std::error_code code;
-  if (written && settle(path_)) fs::remove(path_ / kLog, code);  // record.json has all of it
+  if (written && sync_to_disk(path_)) fs::remove(path_ / kLog, code);  // record.json has all of it
   return written;
 }
 

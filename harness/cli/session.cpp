@@ -47,8 +47,8 @@ void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelCo
                     k.reasons.empty() ? "no case was selected" : k.reasons.front()));
     return;
   }
-  terminal.print(
-      fmt::format("  {}  {}", verdict, kernel_figures(k, telling_error(record, k.name), columns)));
+  terminal.print(fmt::format("  {}  {}", verdict,
+                             kernel_figures(k, representative_error(record, k.name), columns)));
   if (arguments.verbose) {
     for (const std::string& line : kernel_details(k))
       terminal.print_wrapped(terminal.dim("        " + line));
@@ -149,9 +149,9 @@ Result<RunOptions> run_options(const Arguments& arguments,
 }
 
 void Console::planned(const RunRecord& so_far, const std::vector<Job>& jobs) {
-  RunRecord labelled = so_far;
-  label_record(labelled, arguments_, run_id_);
-  folder_.begin(labelled);
+  RunRecord labeled = so_far;
+  label_record(labeled, arguments_, run_id_);
+  folder_.begin(labeled);
   for (const Job& job : jobs) {
     const double seconds = estimated_seconds(job);
     estimated_[job.position] = seconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A Finding: something a device saw a kernel do that no correct kernel does, with the place where
-// it happened. Findings are facts about memory and synchronisation; wrong numbers are the judge's
+// it happened. Findings are facts about memory and synchronization; wrong numbers are the judge's
 // business.
 #pragma once
 

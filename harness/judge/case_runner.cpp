@@ -55,7 +55,7 @@ constexpr std::array kClaims = {
     ListedClaim{judge_deterministic, false}, ListedClaim{judge_agrees, false}};
 
 // What was found first is the reason.
-void settle(const ClaimVerdict& claim, CaseRecord& record) {
+void take_verdict(const ClaimVerdict& claim, CaseRecord& record) {
   record.claims[claim.claim] = claim.verdict;
   if (claim.verdict != Verdict::fail) return;
   record.verdict = Verdict::fail;
@@ -147,7 +147,7 @@ Result<std::unique_ptr<Examined>> CaseRunner::try_judge(const Case& test_case, c
     const Result<std::optional<ClaimVerdict>> verdict =
         claim.judge(test_case, target, launcher_, *examined);
     if (!verdict) return verdict.error();
-    if (*verdict) settle(**verdict, examined->record);
+    if (*verdict) take_verdict(**verdict, examined->record);
   }
   return examined;
 }

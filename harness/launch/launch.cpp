@@ -141,7 +141,7 @@ struct ByteRange {
 // Calls body(address, bytes) for each stretch of a tensor that lies in one place of the device, up
 // to the first one that goes wrong.
 template <typename Body>
-Status for_each_stretch(const TensorSpec& spec, DeviceAddress base, const Body& body) {
+Status for_each_piece(const TensorSpec& spec, DeviceAddress base, const Body& body) {
   const FormatId id = spec.layout.format;
   const std::int64_t bytes = device_bytes(id, spec.layout.storage_elements());
   if (spec.pieces.apart == 0) return body(base, ByteRange{0, bytes});
@@ -270,12 +270,12 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     };
     if (spec.role == TensorRole::input) {
       std::vector<std::byte>& given = on_device();
-      copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
+      copied = for_each_piece(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
         return device.write(to, bytes.of(given));
       });
     } else if (in_place) {
       tensor.storage = tensors.find(spec.in_place_of)->storage;
-      copied = for_each_stretch(spec, *address, [&](DeviceAddress at, ByteRange) -> Status {
+      copied = for_each_piece(spec, *address, [&](DeviceAddress at, ByteRange) -> Status {
         device.will_change(at);
         return {};
       });
@@ -284,13 +284,13 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       if (choices.garbage)
         std::fill(tensor.storage.begin(), tensor.storage.end(), std::byte{*choices.garbage});
       std::vector<std::byte>& poison = on_device();
-      copied = for_each_stretch(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
+      copied = for_each_piece(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
         return device.poison(to, bytes.of(poison));
       });
     }
     if (!copied) return copied.error();
     if (choices.keep_writers && spec.role == TensorRole::output) {
-      copied = for_each_stretch(spec, *address, [&](DeviceAddress at, ByteRange bytes) -> Status {
+      copied = for_each_piece(spec, *address, [&](DeviceAddress at, ByteRange bytes) -> Status {
         watched.push_back({spec.name, bytes.begin, {at, bytes.count}});
         return {};
       });
@@ -316,7 +316,7 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     const FormatId id = spec.layout.format;
     std::vector<std::byte> bytes(static_cast<std::size_t>(
         device_bytes(id, std::ssize(tensor.storage) / format(id).storage_bytes())));
-    const Status read = for_each_stretch(
+    const Status read = for_each_piece(
         spec, storage[spec.name],
         [&](DeviceAddress from, ByteRange range) { return device.read(from, range.of(bytes)); });
     if (!read) return read.error();

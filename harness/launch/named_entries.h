@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of a PTX file that a manifest is about: the entries it names, and the functions they
-// call. What else the file holds is nobody's business: a library of kernels may have any
-// instruction in those that are not launched.
+// call. The rest of the file is not read: a library of kernels may have any instruction in
+// those that are not launched.
 #pragma once
 
 #include <string_view>

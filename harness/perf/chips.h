@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The chips that launches are held against: what a multiprocessor of each compute capability holds,
-// and what the vendor's data sheets say of a chip. Data alone; what is not published is nothing.
+// and what the vendor's data sheets say of a chip. Data alone; a figure
+// that is not published is nullopt.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ Json json_of(const Counts& counts) {
   return json;
 }
 
-// Names of files come from strangers' PTX: what is no UTF-8 in them is replaced.
+// Names of files come from untrusted PTX: bytes that are not UTF-8 are replaced.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -127,14 +127,14 @@ std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case,
     if (rows[matrix].empty()) continue;
     const GemmModel& model = models.emplace_back(
         *matrices[matrix].gemm, GemmRectangle{rows[matrix], columns, matrices[matrix].batch});
-    const std::vector<std::uint64_t> modelled = model.outputs(threads);
+    const std::vector<std::uint64_t> modeled = model.outputs(threads);
     std::size_t next = 0;
     for (const std::int64_t i : rows[matrix]) {
       for (const std::int64_t j : columns) {
         const std::int64_t at = (matrices[matrix].first_row + i) * n + j;
         const double y = exact[static_cast<std::size_t>(at)];
         const double stored = to_double(output, got.bits(at));
-        const double expected = to_double(output, modelled[next++]);
+        const double expected = to_double(output, modeled[next++]);
         if (!std::isfinite(y) || !std::isfinite(stored) || !std::isfinite(expected))
           return std::nullopt;
         if (may_flush(*matrices[matrix].gemm, {matrices[matrix].batch, i, j}, y))

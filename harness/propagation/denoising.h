@@ -3,7 +3,7 @@
 // the cosine schedule, with a stack of diffusion blocks as the network:
 //   x' = cos(d) x - sin(d) v(x),   d = pi / 2 / steps,   v = norm(stack(x))
 // x is kept in bf16 or f32 between steps; the network is in the arithmetic of kernels, beside an
-// FP64 twin of all of it.
+// FP64 reference of all of it.
 #pragma once
 
 #include "harness/propagation/stack_model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How errors grow over the steps of anything that goes on from its own results: the layers of a
 // stack (depth.h), decoding (decoding.h), denoising (denoising.h). It is run in some arithmetic
-// beside an FP64 twin. With rel_t the error after step t, sigma_t what a step adds to an exact
+// beside an FP64 reference. With rel_t the error after step t, sigma_t what a step adds to an exact
 // state and g_t what it multiplies an error by, rel_T^2 is about the sum over t of (g_{t+1} ... g_T
 // sigma_t)^2.
 #pragma once
@@ -24,7 +24,7 @@ struct StepState {
 
 using Step = std::function<void(std::size_t index, StepState& state)>;
 
-// The twin: x before each step and after the last, and what each step does to errors.
+// The FP64 reference: x before each step and after the last, and what each step does to errors.
 struct ExactSteps {
   std::vector<std::vector<double>> x;
   std::vector<double> memory;            // in the end

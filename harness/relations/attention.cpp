@@ -58,20 +58,20 @@ Related one_sequence(const Case& test_case, const CaseTensors& tensors) {
   std::int64_t index = from.batch - 1;
   while (index > 0 && (from.sequence(index).queries == 0 || from.sequence(index).keys == 0))
     --index;
-  const AttentionStretch stretch = from.sequence(index);
-  if (stretch.queries == 0) return std::nullopt;
+  const SequenceRows rows_of_sequence = from.sequence(index);
+  if (rows_of_sequence.queries == 0) return std::nullopt;
   AttentionMove move;
   move.queries = [=](AttentionSpot spot) -> AttentionSpot {
-    return {index, spot.head, stretch.first_query + spot.row};
+    return {index, spot.head, rows_of_sequence.first_query + spot.row};
   };
   move.keys = [=](AttentionSpot spot) -> AttentionSpot {
-    return {index, spot.head, stretch.first_key + spot.row};
+    return {index, spot.head, rows_of_sequence.first_key + spot.row};
   };
   return moved(from,
                from.with_fields({{"batch", "1"},
                                  {"lengths", "full"},
-                                 {"queries", text(stretch.queries)},
-                                 {"keys", text(stretch.keys)}}),
+                                 {"queries", text(rows_of_sequence.queries)},
+                                 {"keys", text(rows_of_sequence.keys)}}),
                move, kAllOutputs);
 }
 

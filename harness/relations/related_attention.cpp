@@ -129,18 +129,18 @@ bool RelatedAttention::alike() const {
   });
 }
 
-AttentionStretch RelatedAttention::sequence(std::int64_t index) const {
+SequenceRows RelatedAttention::sequence(std::int64_t index) const {
   if (!packed) return {0, queries, 0, keys};
   const auto start = [&](std::string_view name, std::int64_t i) {
     const Tensor& starts = *tensors.find(name);
     return static_cast<std::int64_t>(to_double(format(starts.layout.format), starts.bits(i)));
   };
-  AttentionStretch stretch;
-  stretch.first_query = start("query_starts", index);
-  stretch.queries = start("query_starts", index + 1) - stretch.first_query;
-  stretch.first_key = start("key_starts", index);
-  stretch.keys = start("key_starts", index + 1) - stretch.first_key;
-  return stretch;
+  SequenceRows rows;
+  rows.first_query = start("query_starts", index);
+  rows.queries = start("query_starts", index + 1) - rows.first_query;
+  rows.first_key = start("key_starts", index);
+  rows.keys = start("key_starts", index + 1) - rows.first_key;
+  return rows;
 }
 
 AttentionContract RelatedAttention::contract() const {

@@ -27,7 +27,7 @@ struct AttentionMove {
 };
 
 // Queries and keys of one sequence: where they start among the rows of the matrices, how many.
-struct AttentionStretch {
+struct SequenceRows {
   std::int64_t first_query = 0, queries = 0, first_key = 0, keys = 0;
 };
 
@@ -65,7 +65,7 @@ struct RelatedAttention {
   // may choose it by how rows are aligned, so these must be alike.
   bool alike() const;
 
-  AttentionStretch sequence(std::int64_t index) const;
+  SequenceRows sequence(std::int64_t index) const;
 
   AttentionContract contract() const;  // forward only
 

@@ -100,7 +100,7 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
     card.faults = NamedFaults::none(fmt::format(
-        "{} this small case and not the case as found: take that for chance",
+        "{} this small case but not the case as found, so probably by chance",
         before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
   } else if (as_found.size() > kMostNamedFaults) {
     card.faults = NamedFaults::none(

@@ -44,8 +44,8 @@ struct RunOptions {
   const RunRecord* earlier = nullptr;
   bool probe = true;        // find out the kernels' arithmetic and compare it with their contracts
   int shrink_budget = 600;  // tries per counterexample; 0 leaves failures as found
-  // And no try begins later than that: what is small enough by then is told. (One of a case of
-  // 65,573 rows takes half a second, and nobody has heard of the failure yet.)
+  // No try begins later than that, so that a failure of slow cases is reported soon as well. (One try
+  // of a case of 65,573 rows takes half a second.)
   std::chrono::seconds shrink_time{15};
   std::int64_t max_failures = 0;  // the run ends with so many failing cases; 0: with its plan
   // Asked before every case, from any thread: none begins once it says yes (a time box). Empty: no.

@@ -69,7 +69,7 @@ struct ScanInstruction {
 };
 
 // An Error (bad_input) says why an instruction cannot be scanned: it is none of these, it is
-// misspelt, or its operands have too many bits.
+// misspelled, or its operands have too many bits.
 Result<ScanInstruction> parse_scan_instruction(std::string_view spelling);
 
 // Whether it is a conversion or function of these at all, to be picked out of a kernel's code:

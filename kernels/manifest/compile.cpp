@@ -121,7 +121,7 @@ std::string first_error(const std::string& output) {
     if (line.find("error") != std::string::npos) return line;
     if (first.empty()) first = line;
   }
-  return first.empty() ? "the compiler failed without a word" : first;
+  return first.empty() ? "the compiler failed and printed no message" : first;
 }
 
 Error cannot_compile(const std::string& where, std::string message, std::string hint) {
@@ -198,7 +198,8 @@ Status compile_outdated(const Manifest& kernel, std::optional<int> only) {
   for (const fs::path& path : {how.source, how.includes}) {
     if (const char special = special_to_shell(path.string())) {
       return cannot_compile(
-          path, fmt::format("the shell that nvcc calls would read the {:?} in this path", special),
+          path,
+          fmt::format("the shell that nvcc calls would interpret the {:?} in this path", special),
           "rename it");
     }
   }

@@ -57,8 +57,6 @@ struct TensorName {
 // Scratch memory, which any kernel may ask for (Manifest::workspace).
 constexpr std::string_view kWorkspace = "workspace";
 
-// Declares the operand formats, by tensor name ("a" -> bf16); a field of the problem may choose
-// ("d" -> out).
 class Manifest;
 
 class Operation {

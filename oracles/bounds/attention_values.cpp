@@ -25,8 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 HWY_INLINE V rounded_up(V x) { return hn::Mul(x, splat(kRoundUp)); }
 
 struct State {
-  V sum, drift, lattice, framed, skewed, settled, magnitude, reach;
-  // settled: |sums| of tiles since the last rescaling; skew: of those before, times their skew
+  V sum, drift, lattice, framed, skewed, since_rescale, magnitude, reach;
+  // since_rescale: |sums| of tiles since the last rescaling; skew: of those before, times their skew
   V skew, before;
 };
 
@@ -37,7 +37,7 @@ HWY_INLINE void rescale(State& state, const ValueFactor& tile) {
   const V sum = hn::Mul(state.sum, factor);
   const V drift =
       hn::Mul(hn::Mul(state.drift, factor), splat((1 + tile.factor_error) * (1 + tile.skew)));
-  const V skewed = rounded_up(hn::Mul(hn::Add(state.skewed, state.settled), factor));
+  const V skewed = rounded_up(hn::Mul(hn::Add(state.skewed, state.since_rescale), factor));
   const V skew = rounded_up(hn::Mul(skewed, splat(tile.skew)));
   const V size = hn::Add(hn::Abs(sum), skew);
   // 2^-43: the factor in double.
@@ -52,7 +52,7 @@ HWY_INLINE void rescale(State& state, const ValueFactor& tile) {
                                : hn::IfThenElse(hn::Or(empty, hn::Eq(reach, zero)), infinite(),
                                                 ulp_of(rest, unit));
   state.skewed = skewed;
-  state.settled = zero;
+  state.since_rescale = zero;
   state.skew = skew;
   state.framed = rounded_up(hn::Mul(state.framed, factor));
   state.magnitude = hn::Mul(state.magnitude, factor);
@@ -63,7 +63,7 @@ HWY_INLINE void rescale(State& state, const ValueFactor& tile) {
 // bits away from an accumulator that was rescaled in f32.
 HWY_INLINE bool is_narrow(const NodePlan& plan) { return plan.ulp_unit > 0x1p-23; }
 
-// add_node() of running_bound.cpp; `first`: of the keys that count.
+// add_node() of accumulator/add_node.h; `first`: of the keys that count.
 HWY_INLINE void add_node(State* states, const NodePlan& plan, const ProbabilityRow& row,
                          const PanelSide& columns, std::int64_t base, std::int64_t first,
                          const std::int64_t* offsets, std::size_t count) {
@@ -314,7 +314,7 @@ void all_tiles(const BoundModel& model, const NodePlan& plan, const ProbabilityR
     for (std::size_t v = 0; v < kVectors; ++v) {
       State& state = states[v];
       const V own = hn::Abs(hn::Sub(state.sum, state.before));
-      state.settled = rounded_up(hn::Add(state.settled, own));
+      state.since_rescale = rounded_up(hn::Add(state.since_rescale, own));
       state.framed = rounded_up(hn::Add(state.framed, hn::Mul(own, splat(tile.frame_error))));
       if (tile.join) join_part(joined[v], state, *tile.join);
     }

@@ -42,12 +42,12 @@ inline Placed place(float x, float y, std::uint64_t lowest, std::uint64_t droppe
           position % 32};
 }
 
-constexpr int kStretch = 64;
+constexpr int kChunk = 64;
 
 PLUMBLINE_PER_PROCESSOR
 void place_stretch(const float* row, const float* column, std::uint64_t lowest,
                    std::uint64_t dropped, std::int64_t* addends, std::uint64_t* bins) {
-  for (int p = 0; p < kStretch; ++p) {
+  for (int p = 0; p < kChunk; ++p) {
     const Placed placed = place(row[p], column[p], lowest, dropped);
     addends[p] =
         static_cast<std::int64_t>((placed.magnitude << placed.shift ^ placed.sign) - placed.sign);
@@ -63,19 +63,19 @@ void Superaccumulator::add_narrow(const float* row, const float* column, std::in
                                   int width) {
   constexpr int kCopies = 4;
   std::array<std::array<std::int64_t, kBins>, kCopies> copies{};
-  std::array<std::int64_t, kStretch> addends;
-  std::array<std::uint64_t, kStretch> bins;
-  for (std::int64_t p = 0; p < k; p += kStretch) {
-    if (k - p >= kStretch) {
+  std::array<std::int64_t, kChunk> addends;
+  std::array<std::uint64_t, kChunk> bins;
+  for (std::int64_t p = 0; p < k; p += kChunk) {
+    if (k - p >= kChunk) {
       place_stretch(row + p, column + p, kLowest, 53 - width, addends.data(), bins.data());
     } else {
-      std::array<float, kStretch> row_end{}, column_end{};
+      std::array<float, kChunk> row_end{}, column_end{};
       std::copy(row + p, row + k, row_end.begin());
       std::copy(column + p, column + k, column_end.begin());
       place_stretch(row_end.data(), column_end.data(), kLowest, 53 - width, addends.data(),
                     bins.data());
     }
-    for (int i = 0; i < kStretch; i += kCopies) {
+    for (int i = 0; i < kChunk; i += kCopies) {
       copies[0][bins[i]] += addends[i];
       copies[1][bins[i + 1]] += addends[i + 1];
       copies[2][bins[i + 2]] += addends[i + 2];

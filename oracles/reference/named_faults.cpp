@@ -38,7 +38,7 @@ NamedFaults NamedFaults::none(std::string because) {
   return out;
 }
 
-std::vector<std::string> NamedFaults::told() const {
+std::vector<std::string> NamedFaults::sentences() const {
   constexpr std::size_t kTold = 3;
   std::vector<std::string> lines;
   for (std::size_t f = 0; f < std::min(kTold, names.size()); ++f) {

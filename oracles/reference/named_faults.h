@@ -35,7 +35,7 @@ struct NamedFaults {
   void sort_by(const std::function<std::int64_t(const std::string&)>& place);
 
   // Sentences: "fits: ..." for the first three, how many others fit as well.
-  std::vector<std::string> told() const;
+  std::vector<std::string> sentences() const;
 };
 
 // A fault that gives what is stored in the place that is explained.

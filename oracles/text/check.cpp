@@ -840,7 +840,7 @@ class Checker {
       fail(node.place, "one value of where is a condition, and the other a number");
       return nothing(node.place);
     }
-    const bool same = a->type == b->type && (a->type == Type::boolean || settled(*test));
+    const bool same = a->type == b->type && (a->type == Type::boolean || is_certain(*test));
     auto out = made(Op::where, same ? a->type : Type::real, node.place);
     out->children = {test, a, b};
     return with_symbols(out);
@@ -859,16 +859,16 @@ class Checker {
 
   // Whether roundings cannot change a condition: it compares integers. What is chosen or counted by
   // another one is a real number, which may be one or the other.
-  bool settled(const Expression& condition) const {
+  bool is_certain(const Expression& condition) const {
     if (condition.op == Op::step)
       return std::ranges::all_of(program_->steps[static_cast<std::size_t>(condition.id)].pieces,
-                                 [&](const Piece& piece) { return settled(*piece.value); });
+                                 [&](const Piece& piece) { return is_certain(*piece.value); });
     if (condition.op == Op::compare)
       return std::ranges::all_of(condition.children, [](const ExpressionPtr& one) {
         return one->type == Type::integer || fixed(*one);
       });
     return std::ranges::all_of(condition.children,
-                               [&](const ExpressionPtr& one) { return settled(*one); });
+                               [&](const ExpressionPtr& one) { return is_certain(*one); });
   }
 
   ExpressionPtr reduction(const Node& node) {
@@ -887,7 +887,7 @@ class Checker {
     }
     if (node.condition) out->condition = condition(*node.condition);
     if (node.name == "top") return top(node, before, out, std::move(ranges));
-    const bool sure = !out->condition || settled(*out->condition);
+    const bool sure = !out->condition || is_certain(*out->condition);
     if (node.name == "count" && sure) {
       out->id = static_cast<int>(Reduction::count);
       out->type = Type::integer;
@@ -912,7 +912,7 @@ class Checker {
     out->id = static_cast<int>(Reduction::top);
     out->type = Type::integer;
     const ExpressionPtr body = number(*node.children[0]);
-    if (!error_ && out->condition && !settled(*out->condition))
+    if (!error_ && out->condition && !is_certain(*out->condition))
       fail(node.place, "the condition of top compares real numbers",
            "put -inf for what does not count: top[j, 0] where(c, x[j], -inf)");
     std::vector<Bound> inner(scope_.begin() + static_cast<std::ptrdiff_t>(before), scope_.end());

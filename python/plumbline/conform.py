@@ -241,7 +241,7 @@ def _message(call: Problem, chip: Chip, report: Report, kept: _Kept) -> str:
     for output in case.outputs:
         lines += _about_output(call, output)
     for card in record.counterexamples:
-        lines += _explanation(card.told)
+        lines += _explanation(card.sentences)
         break
     for output_name, contract in kernel.contracts.items():
         lines.append("")

@@ -69,7 +69,7 @@ class Plan:
         for case in record.cases:
             self.results[case.case, chip] = case
         for card in record.counterexamples:
-            self.explanations[card.original, chip] = card.told
+            self.explanations[card.original, chip] = card.sentences
         lost = InternalError(f"plumbline replay ended with {ended.exit_code} without this case")
         for text in batch:
             self.results.setdefault((text, chip), lost)

@@ -177,7 +177,7 @@ class Counterexample:
     difference_stride: int = 0
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """The cause, where one is known, and what explains the failure."""
         causes = [f"fits: {fault}" for fault in self.faults]
         if causes and self.evidence:

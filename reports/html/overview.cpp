@@ -102,7 +102,7 @@ std::map<std::string, double> typical_errors(const RunRecord& record, const Kern
     double& error = errors[profile.format];
     error = std::max(error, profile.quantile(0.99));
   }
-  std::erase_if(errors, [&](const auto& one) { return !is_telling(one.second, kernel); });
+  std::erase_if(errors, [&](const auto& one) { return !is_meaningful(one.second, kernel); });
   return errors;
 }
 

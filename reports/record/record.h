@@ -29,7 +29,7 @@ enum class Claim : std::uint8_t {
   bound,      // every finite output lies in the admissible interval
   bits,       // where the contract leaves nothing open, outputs are its arithmetic's bit for bit
   specials,   // NaN, Inf and finite where they are due
-  in_bounds,  // memory and synchronisation: device findings, guard bands, padding, unwritten
+  in_bounds,  // memory and synchronization: device findings, guard bands, padding, unwritten
               // outputs
   deterministic,  // repeated launches agree bit for bit
   agrees,         // GPU and emulator agree bit for bit; `skip` where they do not and need not

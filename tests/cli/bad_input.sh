@@ -39,7 +39,7 @@ expect 4 "has no build for sm_75" explain gemm_s8 --sm 75
 expect 2 "explain does not know --no-shrink" explain gemm_s8 --no-shrink
 
 # Standard output holds JSON alone, or --format json is refused.
-expect 2 "list prints for people alone, no --format json" list --format json
+expect 2 "list has no --format json" list --format json
 "$program" replay "$one" --on emulator --format json --tensors dumps 2>/dev/null | python3 -c 'import json, sys
 for line in sys.stdin: json.loads(line)' || { echo "FAILED: not JSON alone: replay --tensors"; failed=$((failed + 1)); }
 "$program" verify gemm_bf16 --failed --format json 2>/dev/null | grep . && { echo "FAILED: not JSON alone: verify --failed"; failed=$((failed + 1)); }

@@ -18,13 +18,13 @@ expect 0 "remembered" "${search[@]}" --for 1s --seed 8
 [ "$(lines)" -ge "$first" ] || { echo "FAILED: $(lines) lines after $first"; failed=$((failed + 1)); }
 [ "$(sort -u "$memory" | wc -l)" = "$(lines)" ] || { echo "FAILED: a case is remembered twice"; failed=$((failed + 1)); }
 before=$(lines)
-expect 0 "of $before cases show as much" "${search[@]}" --minimize
+expect 0 "of $before cases, which cover what all of them covered" "${search[@]}" --minimize
 [ "$(lines)" -le "$before" ] || { echo "FAILED: minimizing grew the file"; failed=$((failed + 1)); }
 
 # What one chip showed is run there again, and is nothing that another one could leave out.
 grep -q '  on emulator sm_80$' "$memory" || { echo "FAILED: no chip stands beside a case"; failed=$((failed + 1)); }
 before=$(lines)
-expect 0 "of $before cases show as much" fuzz gemm_bf16 --on emulator --sm 90 --minimize --no-corpus
+expect 0 "of $before cases, which cover what all of them covered" fuzz gemm_bf16 --on emulator --sm 90 --minimize --no-corpus
 [ "$(lines)" = "$before" ] || { echo "FAILED: sm_90 left out what sm_80 showed"; failed=$((failed + 1)); }
 
 # Killed while it wrote a line: that line is dropped, for good. A line that is wrong is not.

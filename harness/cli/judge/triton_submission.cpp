@@ -197,8 +197,9 @@ Status take_launches(const fs::path& folder, const std::vector<toml::table>& tas
       if (!ptx) return ptx.error();
       files.emplace_back(name, *ptx);
     }
-  } catch (const nlohmann::json::exception&) {
-    return refuse("a launch lacks something");
+  } catch (const nlohmann::json::exception& missing_key) {
+    return refuse(
+        fmt::format("a launch lacks a key, or has one of another type: {}", missing_key.what()));
   }
   if (!missing.empty())
     return refuse(fmt::format("it has no launch for sm_{}", missing.begin()->second));

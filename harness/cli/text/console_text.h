@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text on its way to a terminal or a log. Kernel names, assertions, file names and records come
-// from strangers: what they say is shown, and never obeyed.
+// Text on its way to a terminal or a log. Kernel names, assertions, file names and records are
+// untrusted: control sequences in them are escaped.
 #pragma once
 
 #include <string>

@@ -16,7 +16,8 @@
 namespace plumbline {
 namespace {
 
-std::string error_text(const KernelRecord& k, const std::optional<TellingError>& error, bool wide) {
+std::string error_text(const KernelRecord& k, const std::optional<RepresentativeError>& error,
+                       bool wide) {
   if (k.errors > 0 && k.errors == k.cases) return "nothing could be judged";
   if (k.compared == 0) return "";
   if (std::isinf(k.worst_share)) return "an error where none is allowed";
@@ -78,8 +79,9 @@ KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width
   return columns;
 }
 
-std::optional<TellingError> telling_error(const RunRecord& record, const std::string& kernel) {
-  std::optional<TellingError> telling;
+std::optional<RepresentativeError> representative_error(const RunRecord& record,
+                                                        const std::string& kernel) {
+  std::optional<RepresentativeError> representative;
   int narrowest = 0;
   for (const CaseRecord& c : record.cases) {
     if (c.kernel != kernel || c.value_class != "positive") continue;
@@ -87,20 +89,21 @@ std::optional<TellingError> telling_error(const RunRecord& record, const std::st
       const auto id = format_by_name(output.format);
       if (!id || output.verdict.compared == 0) continue;
       const int bits = format(*id).storage_bits;
-      if (!telling || bits < narrowest) {
-        telling = {0, output.format};
+      if (!representative || bits < narrowest) {
+        representative = {0, output.format};
         narrowest = bits;
       }
-      if (bits == narrowest) telling->ulp = std::max(telling->ulp, output.verdict.worst_ulp);
+      if (bits == narrowest)
+        representative->ulp = std::max(representative->ulp, output.verdict.worst_ulp);
     }
   }
   const auto own = std::ranges::find(record.kernels, kernel, &KernelRecord::name);
   const KernelRecord known = own == record.kernels.end() ? KernelRecord() : *own;
-  if (telling && !is_telling(telling->ulp, known)) telling.reset();
-  return telling;
+  if (representative && !is_meaningful(representative->ulp, known)) representative.reset();
+  return representative;
 }
 
-std::string kernel_figures(const KernelRecord& k, const std::optional<TellingError>& error,
+std::string kernel_figures(const KernelRecord& k, const std::optional<RepresentativeError>& error,
                            const KernelColumns& columns) {
   const bool wide = is_wide(columns);
   const std::string gap = wide ? "   " : "  ";

@@ -24,16 +24,18 @@ KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width
 // The largest error in ulp of the narrowest format over a kernel's cases with values of one sign.
 // Elsewhere sums cancel, and a conforming kernel is legitimately millions of ulp from exact;
 // nothing where they do so among these values, too.
-struct TellingError {
+struct RepresentativeError {
   double ulp = 0;
   std::string format;
 };
 
-std::optional<TellingError> telling_error(const RunRecord& record, const std::string& kernel);
+std::optional<RepresentativeError> representative_error(const RunRecord& record,
+                                                        const std::string& kernel);
 
 // "gemm_bf16   1,204 cases   3,211,408 outputs compared   0.5 ulp of bf16 where nothing cancels":
 // what follows the verdict. The error is a share of what is allowed where nothing tells it in ulp.
-std::string kernel_figures(const KernelRecord& kernel, const std::optional<TellingError>& error,
+std::string kernel_figures(const KernelRecord& kernel,
+                           const std::optional<RepresentativeError>& error,
                            const KernelColumns& columns);
 
 // Why it did not pass, or only on evidence that is mistrusted; saved cases that did not run.

@@ -24,8 +24,8 @@ inline void PrintTo(const TensorView& tensor, std::ostream* out) {
 
 // Matches one output, or a vector of all outputs, of a call with these inputs (check()). A failure
 // says which element is outside, what is admissible there, and which simple fault fits. Where there
-// is no verdict (a misspelt call, no program, too little compared) the test fails by an exception,
-// under testing::Not, too.
+// is no verdict (a misspelled call, no program, too little compared) the test fails by an
+// exception, under testing::Not, too.
 class ConformsToMatcher {
  public:
   using is_gtest_matcher = void;

@@ -17,7 +17,7 @@ enum class RandomRounding : std::uint8_t {
 };
 
 struct EmulatorOptions {
-  int sm = 90;      // the chip whose tensor cores are modelled; PTX for a later target is refused
+  int sm = 90;      // the chip whose tensor cores are modeled; PTX for a later target is refused
   int threads = 0;  // workers; 0 = one per hardware thread
   // Reads of unwritten memory, races in shared memory and between CTAs in global memory, missing
   // waits. Bounds are always checked.

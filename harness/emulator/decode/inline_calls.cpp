@@ -171,12 +171,12 @@ class Inliner {
     }
     expand(inner);
     line_ = instruction.line;
-    settle(returned);
+    define_label(returned);
     for (std::size_t i = 0; i < callee->results.size(); ++i) {
       const int index = callee->results[i].register_index;
       if (index >= 0) move(inner.results[i], own_register(inner, index));
     }
-    settle(skipped);
+    define_label(skipped);
   }
 
   int add_label(const Instruction& call) {
@@ -185,7 +185,7 @@ class Inliner {
   }
 
   // The label is here.
-  void settle(int label) {
+  void define_label(int label) {
     out_.labels[static_cast<std::size_t>(label)].target =
         static_cast<int>(out_.instructions.size());
   }

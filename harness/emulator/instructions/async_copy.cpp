@@ -216,7 +216,7 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
     if ((inst.flags & kNoIncrement) == 0) ++barrier->pending;
     if (!take_arrivals(warp, inst, lane, *barrier, 1, arrivals.to(*barrier, lane))) return;
     cta.note_progress();
-    settle(*barrier);
+    end_phase_if_complete(*barrier);
   }
 }
 

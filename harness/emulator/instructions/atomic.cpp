@@ -2,7 +2,7 @@
 // atom and red (PTX ISA 9.0 section 9.7.13.5, .6). Lanes act one after the other in lane order. A
 // kernel with atomics on global memory runs its CTAs on one worker in a fixed order
 // (Program::communicates), so plain reads and writes are atomic and sums of floats come out the
-// same every time. In shared memory an atomic counts as synchronisation. f32 addition flushes
+// same every time. In shared memory an atomic counts as synchronization. f32 addition flushes
 // subnormals in global memory and keeps them in shared memory, as the hardware does; through
 // generic addresses, too.
 #include "harness/emulator/decode/decode.h"

@@ -119,7 +119,7 @@ void complete(Warp& warp, const Inst& inst, u32 mask) {
     const auto bytes = static_cast<std::int64_t>(lanes<u32>(warp, inst.b)[lane]);
     note_visit(warp, inst, lane, *barrier);
     if (!expect_bytes(warp, inst, lane, *barrier, -bytes)) return;
-    settle(*barrier);
+    end_phase_if_complete(*barrier);
   }
 }
 
@@ -148,7 +148,7 @@ void arrive(Warp& warp, const Inst& inst, u32 mask) {
       });
     }
     cta.note_progress();
-    settle(*barrier);
+    end_phase_if_complete(*barrier);
   }
 }
 

@@ -2,7 +2,7 @@
 // ld and st (PTX ISA 9.0 section 9.7.9.8, .11): every space, 8 to 128 bits, one, two, four or
 // (of global memory, 32 bytes) eight elements. Cache operators and .nc are hints. Acquire, release,
 // relaxed and volatile accesses are performed in program order like all others; in shared memory
-// they count as synchronisation, in global memory they make CTAs take turns
+// they count as synchronization, in global memory they make CTAs take turns
 // (Program::communicates).
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/families.h"

@@ -160,7 +160,7 @@ void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std
 
 void settle_contested(Warp& warp, const Inst& inst) {
   WorkerState& worker = warp.cta().worker();
-  if (!worker.contested.empty()) worker.races->settle(warp, inst, worker.contested);
+  if (!worker.contested.empty()) worker.races->resolve_contested(warp, inst, worker.contested);
   for (const ContestedSharedWrite& write : worker.contested_shared) {
     if (std::memcmp(write.before.data(), write.where, write.bytes) == 0) continue;
     shared_problem(warp, inst, write.lane, write.problem);

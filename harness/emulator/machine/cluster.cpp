@@ -117,7 +117,7 @@ void Cluster::arrive(Warp& warp) {
       if (other != rank) given_[other].add(abroad);
     }
   }
-  settle();
+  release_barrier_if_complete();
 }
 
 bool Cluster::expects_others(const Warp& warp) const {
@@ -129,7 +129,7 @@ void Cluster::learn(Warp& warp) const {
                                    complete_[static_cast<std::size_t>(warp.cta().rank())]);
 }
 
-void Cluster::settle() {
+void Cluster::release_barrier_if_complete() {
   if (std::ranges::all_of(arrived_, [](std::uint32_t warps) { return warps == 0; })) return;
   for (std::size_t rank = 0; rank < size(); ++rank) {
     if ((ctas_[rank]->live_warps() & ~arrived_[rank]) != 0) return;

@@ -45,7 +45,7 @@ class Cluster {
   // It is complete: the warp may rely on what others knew when they arrived.
   void learn(Warp& warp) const;
   // Completes the barrier when all warps that have not exited have come.
-  void settle();
+  void release_barrier_if_complete();
 
   // clusterlaunchcontrol.try_cancel: the number of a cluster that has not begun; nothing where the
   // request is refused.

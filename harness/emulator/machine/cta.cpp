@@ -239,11 +239,11 @@ void Cta::arrive(int id, int warp, int warps) {
   barrier.expected = warps;
   ++barrier.arrivals;
   barrier.participants |= 1u << warp;
-  settle(id);
+  release_barrier_if_complete(id);
 }
 
 // Completes the barrier when enough warps have come.
-void Cta::settle(int id) {
+void Cta::release_barrier_if_complete(int id) {
   const Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
   if (barrier.idle()) return;
   const bool enough = barrier.expected == 0 ? (live_warps() & ~barrier.participants) == 0
@@ -282,9 +282,9 @@ void Cta::lanes_exited(Warp& warp) {
   if (!warp.done()) return;
   known_at_exit_ = join(known_at_exit_, shared_.clock().known(warp.index()));
   for (int id = 0; id < kBarriers; ++id) {
-    if (barriers_[static_cast<std::size_t>(id)].expected == 0) settle(id);
+    if (barriers_[static_cast<std::size_t>(id)].expected == 0) release_barrier_if_complete(id);
   }
-  cluster_->settle();
+  cluster_->release_barrier_if_complete();
 }
 
 bool Cta::give_up_late_lanes() {

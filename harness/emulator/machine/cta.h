@@ -154,7 +154,7 @@ class Cta {
   };
 
   void fill_special_registers(Warp& warp);
-  void settle(int id);
+  void release_barrier_if_complete(int id);
   void complete(int id);
   std::string what_for(const Split& split);
   // The CTA may end while others still use its shared memory.

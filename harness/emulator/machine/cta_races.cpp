@@ -210,7 +210,8 @@ void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
   }
 }
 
-void CtaRaces::settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested) {
+void CtaRaces::resolve_contested(Warp& warp, const Inst& inst,
+                                 std::vector<ContestedWrite>& contested) {
   for (const ContestedWrite& write : contested) {
     for (std::uint32_t left = write.bytes; left != 0; left &= left - 1) {
       const int byte = std::countr_zero(left);

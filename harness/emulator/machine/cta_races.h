@@ -53,7 +53,7 @@ class CtaRaces {
   bool undecided() const { return undecided_.load(std::memory_order_relaxed); }
 
   // Once the values are written.
-  void settle(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested);
+  void resolve_contested(Warp& warp, const Inst& inst, std::vector<ContestedWrite>& contested);
 
   // A strong access of global memory passes knowledge from CTA to CTA.
   void synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,

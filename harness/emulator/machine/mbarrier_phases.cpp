@@ -108,7 +108,7 @@ bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, st
   return true;
 }
 
-void settle(Mbarrier& barrier) {
+void end_phase_if_complete(Mbarrier& barrier) {
   if (!barrier.due()) return;
   ++barrier.phase;
   barrier.pending = barrier.count;
@@ -137,7 +137,7 @@ void perform_loads(Mbarrier& barrier) {
   const bool loaded = !barrier.loads.empty();
   barrier.loads.clear();
   const std::uint32_t phase = barrier.phase;
-  if (loaded) settle(barrier);
+  if (loaded) end_phase_if_complete(barrier);
   while (barrier.phase == phase && !barrier.commits.empty() && !cta.stopping()) {
     const TensorCommit commit = barrier.commits.front();
     barrier.commits.erase(barrier.commits.begin());
@@ -151,7 +151,7 @@ void perform_loads(Mbarrier& barrier) {
       add_own(known, barrier, *one, *commit.warp);
     }
     if (!take_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1, known)) return;
-    settle(barrier);
+    end_phase_if_complete(barrier);
   }
 }
 

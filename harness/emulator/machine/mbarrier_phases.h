@@ -42,13 +42,13 @@ class Arrivals {
   Handover nothing_;
 };
 
-// A lane arrives `count` times. The phase does not end by that: settle() follows. False after a
-// finding that stops the launch.
+// A lane arrives `count` times. That does not end the phase: end_phase_if_complete() follows. False
+// after a finding that stops the launch.
 bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::uint32_t count,
                    const Handover& known);
 
 // Ends the phase if nothing is missing, and lets those go on that waited for it.
-void settle(Mbarrier& barrier);
+void end_phase_if_complete(Mbarrier& barrier);
 
 // Somebody asks for the phase that is open: its copies are performed, and products and their
 // commits as long as the phase lacks arrivals.

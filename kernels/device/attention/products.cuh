@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of attention's tiles on tensor cores. A block has 4 warps; each takes 16 rows of the
 // result, a "strip". What is said of P here is for formats of two bytes;
-// attention_products_e4m3.cuh has the other.
+// products_e4m3.cuh has the other.
 #pragma once
 
 #include "device/attention/tile.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What attention backward does differently for different formats of its matrices: which elements
 // they have, the factors that go with these, and how weights are rounded before they meet a matrix.
-// Here for bf16, which knows one factor, the scale; attention_backward_fp8.cuh has the other.
+// Here for bf16, which knows one factor, the scale; fp8.cuh has the other.
 #pragma once
 
 #include "device/attention_backward/weights.cuh"

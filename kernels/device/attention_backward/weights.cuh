@@ -87,7 +87,7 @@ struct QueryHead {
   HeadRows q, d_o;
   const float *lse, *delta, *bias;  // of the sequence's first query
 
-  // Formats: of the matrices' elements (attention_backward_formats.cuh).
+  // Formats: of the matrices' elements (formats.cuh).
   template <typename Formats>
   __device__ __forceinline__ static QueryHead of(const BackwardArguments& x, const QueryTile& tile,
                                                  int head) {

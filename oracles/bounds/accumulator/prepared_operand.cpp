@@ -131,10 +131,10 @@ void PreparedPanel::assign(const std::array<BoundOperand, kPanelLanes>& operands
   exponent.resize(size);
   lowest.resize(size);
   // Interleave a short stretch first, so that the arithmetic runs over contiguous elements.
-  constexpr std::int64_t kStretch = 64;
-  for (std::int64_t begin = 0; begin < length; begin += kStretch) {
-    const std::int64_t end = begin + kStretch < length ? begin + kStretch : length;
-    float block[kStretch * kPanelLanes];
+  constexpr std::int64_t kChunk = 64;
+  for (std::int64_t begin = 0; begin < length; begin += kChunk) {
+    const std::int64_t end = begin + kChunk < length ? begin + kChunk : length;
+    float block[kChunk * kPanelLanes];
     for (int lane = 0; lane < kPanelLanes; ++lane) {
       const float* vector = operands[static_cast<std::size_t>(lane)].elements;
       for (std::int64_t p = begin; p < end; ++p) {

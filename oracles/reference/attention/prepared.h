@@ -74,7 +74,7 @@ ClassSet output_classes(const AttentionOperands& operands, const DetailedRow& ro
 // The knowledge of output `column` of a surveyed row, without bound.
 AttentionKnowledge knowledge(int output, const AttentionOperands& operands, const DetailedRow& row,
                              std::int64_t column);
-// And with it.
+// The same, with the bound of its row.
 AttentionKnowledge bounded_knowledge(int output, const AttentionOperands& operands,
                                      const DetailedRow& row, const RowBound& bound,
                                      std::int64_t column);

@@ -2,9 +2,8 @@
 // The definition of attention's gradients over MPFR numbers, element by element. With a contract:
 // the stage-faithful reference, which keeps the two roundings a contract mandates, of P before it
 // meets dO and of dS before it meets Q and K, both times the factors that go with them. Without:
-// mathematics. What a row of queries brings
-// along (its LSE and delta) is given: as the forward pass stored it, or exact, which makes the
-// gradient of the whole function.
+// mathematics. The LSE and delta of a row of queries are given: as the forward pass stored them, or
+// exact, which makes the gradient of the whole function.
 #pragma once
 
 #include <vector>

@@ -175,16 +175,16 @@ GradientJudge::Glance GradientJudge::glance(std::int64_t line, const GradientSur
   if (survey == nullptr && regular_somewhere) {
     out.defined = defined_line(line, options_.mpfr_bits);
   }
-  out.settled.resize(static_cast<std::size_t>(width));
+  out.surely_admissible.resize(static_cast<std::size_t>(width));
   for (std::int64_t x = 0; x < width; ++x) {
     if (only_chosen && !contains(wish.bounded, first_index + x)) continue;
     const std::uint64_t code = got_.bits_at(out.storage + x * got_.layout.strides[3]);
     if (by_class(out, x, code)) continue;
     const SumEnclosure known = sum(out, output_, x);
-    const bool settled = !close(first_index + x, wish) && std::fabs(known.hi) < kLarge &&
-                         rule_.surely_admissible(known, code);
-    out.settled[static_cast<std::size_t>(x)] = settled;
-    out.closer = out.closer || !settled;
+    const bool surely_admissible = !close(first_index + x, wish) && std::fabs(known.hi) < kLarge &&
+                                   rule_.surely_admissible(known, code);
+    out.surely_admissible[static_cast<std::size_t>(x)] = surely_admissible;
+    out.closer = out.closer || !surely_admissible;
   }
   return out;
 }
@@ -225,7 +225,7 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
       continue;
     }
     known.sum = sum(line, output_, x);
-    if (line.settled[static_cast<std::size_t>(x)] != 0) {
+    if (line.surely_admissible[static_cast<std::size_t>(x)] != 0) {
       ++tally.compared;
       tally.add_error(rule_.error_ulp(known.sum, code));
       continue;

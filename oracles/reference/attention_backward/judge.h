@@ -71,15 +71,15 @@ class GradientJudge {
 
   std::vector<Block> blocks() const;
 
-  // A line at its first look: what needs no more than the survey is settled.
+  // A line at its first look: what needs no more than the survey is decided.
   struct Glance {
     std::int64_t line = 0, first_index = 0, storage = 0;
-    const GradientSurvey* survey = nullptr;  // null: sums are `defined`
-    bool asked = true;                       // some of its elements are
-    std::vector<Due> due;                    // empty: all regular
-    std::vector<Dyadic> defined;             // sums by the definition, if all are to be
-    std::vector<std::uint8_t> settled;       // of each column: surely admissible
-    bool closer = false;                     // some column needs the weights a kernel may have
+    const GradientSurvey* survey = nullptr;       // null: sums are `defined`
+    bool asked = true;                            // some of its elements are
+    std::vector<Due> due;                         // empty: all regular
+    std::vector<Dyadic> defined;                  // sums by the definition, if all are to be
+    std::vector<std::uint8_t> surely_admissible;  // of each column: surely admissible
+    bool closer = false;                          // some column needs the weights a kernel may have
   };
 
   // The sums of all columns of a line by the definition.

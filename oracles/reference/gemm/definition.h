@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a GEMM is: the real number each output element stands for, before any rounding. The text in
 // gemm/definition.cpp is the specification; the fast paths are checked against it, in tests and on
-// a sample of every run, and
-// `--oracle mpfr[:BITS]` runs it on every element.
+// a sample of every run, and `--oracle mpfr[:BITS]` runs it on every element.
 #pragma once
 
 #include <cstdint>

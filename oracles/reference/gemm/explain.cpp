@@ -146,12 +146,12 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
     return;
   }
   const double off = (Dyadic(static_cast<double>(run.value)) - exact).nearest_double() / unit;
-  const std::uint64_t modelled =
+  const std::uint64_t modeled =
       gemm.epilogue.low_code(gemm.epilogue.value(run.value, gemm.epilogue_operands(at)));
   std::string line = fmt::format(
       "the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the "
       "epilogue",
-      gemm.sm, code_text(gemm.epilogue.output(), modelled), off);
+      gemm.sm, code_text(gemm.epilogue.output(), modeled), off);
   if (largest > 0)
     line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end,
                         largest);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Hypotheses about a wrong GEMM: simple faults, each with a sentence and the exact consequence it
-// would have. A kind fits an element when the stored output is admissible for a kernel with
-// that fault, by the same interval rule that judges correct kernels; one that fits every failing
-// element looked at is worth telling.
+// would have. A fault fits an element when the stored output is admissible for a kernel with that
+// fault, by the same interval rule that judges correct kernels. Those that fit every failing
+// element of a sample are named.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,11 @@ struct ScaleFault {
   bool any() const { return missing || from_other_side || place || value; }
 };
 
-// Where in its storage an operand is read for an element of it; nothing where it lies.
+// Where in its storage an operand is read for an element of it. Empty: at its own place.
 using OperandOffset = std::function<std::int64_t(const GemmPlace&)>;
 
-// What is multiplied of a row of A or a column of B in place of its values. False: nobody knows.
+// What is multiplied of a row of A or a column of B in place of its values. False: the fault
+// does not say.
 using OperandChange =
     std::function<bool(const PreparedGemm&, const GemmPlace&, std::vector<float>&)>;
 

@@ -124,7 +124,8 @@ void GemmJudge::first_look(const GemmPlace& at, OutputTally& tally) const {
   tally.pending.push_back(index);
 }
 
-void GemmJudge::settle(std::int64_t index, const RunningBound& quick, OutputTally& tally) const {
+void GemmJudge::judge_with_bound(std::int64_t index, const RunningBound& quick,
+                                 OutputTally& tally) const {
   const GemmPlace at = gemm_.place(index);
   const std::uint64_t code = got_.bits(at);
   ElementKnowledge known;
@@ -163,7 +164,7 @@ void GemmJudge::settle(std::int64_t index, const RunningBound& quick, OutputTall
 void GemmJudge::judge_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
                               OutputTally& tally) const {
   const std::vector<RunningBound> bounds = bounds_.of(where, indices);
-  for (std::size_t p = 0; p < indices.size(); ++p) settle(indices[p], bounds[p], tally);
+  for (std::size_t p = 0; p < indices.size(); ++p) judge_with_bound(indices[p], bounds[p], tally);
 }
 
 void GemmJudge::judge_a_priori(std::int64_t index, OutputTally& tally) const {
@@ -207,7 +208,7 @@ bool GemmJudge::passes(std::int64_t index) const {
   OutputTally tally;
   const GemmPlace at = gemm_.place(index);
   first_look(at, tally);
-  if (!tally.pending.empty()) settle(index, gemm_.bound(at), tally);
+  if (!tally.pending.empty()) judge_with_bound(index, gemm_.bound(at), tally);
   return tally.failed == 0;
 }
 

@@ -45,7 +45,7 @@ class GemmJudge {
   void judge_closely(const GemmBlock& where, const std::vector<std::int64_t>& indices,
                      OutputTally& tally) const;
   void judge_a_priori(std::int64_t index, OutputTally& tally) const;
-  void settle(std::int64_t index, const RunningBound& quick, OutputTally& tally) const;
+  void judge_with_bound(std::int64_t index, const RunningBound& quick, OutputTally& tally) const;
   void record(const GemmPlace& at, const ElementKnowledge& known, const ElementDecision& decision,
               std::uint64_t code, Effort effort, OutputTally& tally) const;
   std::vector<std::vector<std::int64_t>> chosen(const std::vector<OutputTally>& tallies,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PreparedGemm: one GEMM under one contract with everything decoded once that judging an element
 // needs: operands, sizes of their vectors, where they are not finite, the epilogue and what each
-// element brings to it. It has no opinion; that is gemm_oracle.
+// element brings to it. It decides nothing; gemm/oracle.h does.
 #pragma once
 
 #include <cstdint>

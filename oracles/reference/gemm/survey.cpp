@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kKept = 32;
 
 // At most kKept of them, at random: every n-th would be the same few columns again and again.
-void thin(std::vector<SurveyedElement>& elements) {
+void subsample(std::vector<SurveyedElement>& elements) {
   std::vector<SurveyedElement> kept;
   Random random(2);
   for (std::size_t left = elements.size(), needed = std::min(left, kKept); needed > 0; --left) {
@@ -131,8 +131,8 @@ GemmSurvey survey_gemm(const PreparedGemm& gemm, const GemmPlace& around, const 
     }
     (pass ? survey.passing : survey.failing).push_back(element);
   }
-  thin(survey.failing);
-  thin(survey.passing);
+  subsample(survey.failing);
+  subsample(survey.passing);
   survey.where = where_text(failing, all, failed, looked_at);
   return survey;
 }

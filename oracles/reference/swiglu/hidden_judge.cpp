@@ -116,8 +116,8 @@ void HiddenJudge::first_look(std::int64_t index, OutputTally& tally) const {
   tally.add_figures(described);
 }
 
-void HiddenJudge::settle(std::int64_t index, const RunningBound& gate, const RunningBound& up,
-                         OutputTally& tally) const {
+void HiddenJudge::judge_with_bound(std::int64_t index, const RunningBound& gate,
+                                   const RunningBound& up, OutputTally& tally) const {
   const GemmPlace where = place(index);
   const std::uint64_t bits = got_.bits(index);
   const SumEnclosure of_gate = gate_sum(index), of_up = up_sum(index);
@@ -142,7 +142,8 @@ void HiddenJudge::look_closely(const GemmBlock& where, OutputTally& tally) const
   tally.pending.clear();
   const std::vector<RunningBound> gates = gate_bounds_.of(where, indices),
                                   ups = up_bounds_.of(where, indices);
-  for (std::size_t p = 0; p < indices.size(); ++p) settle(indices[p], gates[p], ups[p], tally);
+  for (std::size_t p = 0; p < indices.size(); ++p)
+    judge_with_bound(indices[p], gates[p], ups[p], tally);
 }
 
 // Whether the fast path's exact values are the definition's.

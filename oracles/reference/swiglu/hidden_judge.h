@@ -40,8 +40,8 @@ class HiddenJudge {
   bool surely_admissible(std::int64_t index) const;
   ElementVerdict a_priori(std::int64_t index, const Certified& exact) const;
   void look_closely(const GemmBlock& where, OutputTally& tally) const;
-  void settle(std::int64_t index, const RunningBound& gate, const RunningBound& up,
-              OutputTally& tally) const;
+  void judge_with_bound(std::int64_t index, const RunningBound& gate, const RunningBound& up,
+                        OutputTally& tally) const;
   void referee(OutputVerdict& verdict) const;
 
   const SwigluHidden& hidden_;

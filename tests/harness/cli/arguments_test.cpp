@@ -132,7 +132,7 @@ TEST(Arguments, JsonIsRefusedWhereThereIsNone) {
   // Of list it hangs on what is listed: tests/cli/bad_input.sh.
   for (const char* verb : {"explain", "report", "doctor"}) {
     EXPECT_THAT(error({verb, "--format", "json"}),
-                HasSubstr(std::string(verb) + " prints for people alone, no --format json"));
+                HasSubstr(std::string(verb) + " has no --format json"));
   }
 }
 
@@ -140,7 +140,7 @@ TEST(Arguments, LinesAreRefusedWhereThereAreNone) {
   EXPECT_EQ(parse({"replay", "a.case", "--format", "line"})->format, OutputFormat::line);
   for (const char* verb : {"list", "explain", "doctor"}) {
     EXPECT_THAT(error({verb, "--format", "line"}),
-                HasSubstr(std::string(verb) + " prints for people alone, no --format line"));
+                HasSubstr(std::string(verb) + " has no --format line"));
   }
 }
 

@@ -103,7 +103,7 @@ TEST_F(Explained, AFaultThatLeavesAWrongClassUnexplainedIsNotTold) {
   wrong.class_mismatch = true;
   examined.record.outputs[1].verdict.failures.clear();
   const Counterexample told = card(1);
-  EXPECT_THAT(told.faults.told(),
+  EXPECT_THAT(told.faults.sentences(),
               ::testing::ElementsAre("no simple fault known here gives all outputs that fail"));
 }
 
@@ -119,7 +119,7 @@ TEST(FaultsOfAClass, AreToldWhereTheyAreFew) {
   EXPECT_THAT(card.faults.names, ::testing::SizeIs(3));
   card.claim = name(Claim::specials);
   drop_faults_of_class(card);
-  EXPECT_THAT(card.faults.told(),
+  EXPECT_THAT(card.faults.sentences(),
               ::testing::ElementsAre(
                   "3 simple faults fit a result of this class: too many to tell which it is"));
 }

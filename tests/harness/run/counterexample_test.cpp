@@ -21,13 +21,14 @@ Counterexample card_with(std::vector<std::string> faults) {
 TEST(FaultsAsFound, AreTheOnesThatAreTold) {
   Counterexample card = card_with({"a", "b", "c"});
   keep_faults_of(card, {"d", "c", "a"});
-  EXPECT_THAT(card.faults.told(), ElementsAre("fits: c", "fits: a"));
+  EXPECT_THAT(card.faults.sentences(), ElementsAre("fits: c", "fits: a"));
   card = card_with({"a", "b"});
   keep_faults_of(card, {"a"});
-  EXPECT_THAT(card.faults.told(), ElementsAre("fits: a; passing elements agree with it as well"));
+  EXPECT_THAT(card.faults.sentences(),
+              ElementsAre("fits: a; passing elements agree with it as well"));
   card = card_with({"a", "b"});
   keep_faults_of(card, {"b"});
-  EXPECT_THAT(card.faults.told(), ElementsAre("fits: b")) << "the evidence was for a";
+  EXPECT_THAT(card.faults.sentences(), ElementsAre("fits: b")) << "the evidence was for a";
 }
 
 TEST(FaultsAsFound, NothingChangesWhereAllOfThemFit) {
@@ -41,27 +42,30 @@ TEST(FaultsAsFound, ChanceIsNoCause) {
   Counterexample card = card_with({"a"});
   keep_faults_of(card, {});
   EXPECT_THAT(card.faults.names, IsEmpty());
-  EXPECT_THAT(card.faults.told(), ElementsAre("one simple fault fits this small case and not the "
-                                              "case as found: take that for chance"));
+  EXPECT_THAT(card.faults.sentences(),
+              ElementsAre("one simple fault fits this small case but not the "
+                          "case as found, so probably by chance"));
   card = card_with({"a", "b"});
   keep_faults_of(card, {});
-  EXPECT_THAT(card.faults.told(), ElementsAre("2 simple faults fit this small case and not the "
-                                              "case as found: take that for chance"));
+  EXPECT_THAT(card.faults.sentences(),
+              ElementsAre("2 simple faults fit this small case but not the "
+                          "case as found, so probably by chance"));
 }
 
 TEST(FaultsAsFound, TakeThePlaceOfOthersThatFitByChance) {
   Counterexample card = card_with({"a"});
   keep_faults_of(card, {"b", "c"});
-  EXPECT_THAT(card.faults.told(), ElementsAre("fits: b; this is of the case as found; the small "
-                                              "case fits others by chance",
-                                              "fits: c"));
+  EXPECT_THAT(card.faults.sentences(),
+              ElementsAre("fits: b; this is of the case as found; the small "
+                          "case fits others by chance",
+                          "fits: c"));
 }
 
 TEST(FaultsAsFound, ManyThatFitAreNotNamed) {
   Counterexample card = card_with({"a"});
   keep_faults_of(card, {"b", "c", "d"});
   EXPECT_THAT(card.faults.names, IsEmpty());
-  EXPECT_THAT(card.faults.told(),
+  EXPECT_THAT(card.faults.sentences(),
               ElementsAre("this small case fits other faults by chance, and the case as found fits "
                           "3: too many to tell which it is"));
 }

@@ -51,7 +51,7 @@ std::string page_of(const Operation& operation) {
   for (const Derived& name : operation.derived())
     page += fmt::format("| `{}` | {} |\n", name.name, name.help);
   if (!operation.terms().empty())
-    page += "\n| term of its contract | values | default | settles |\n|---|---|---|---|\n";
+    page += "\n| term of its contract | values | default | meaning |\n|---|---|---|---|\n";
   for (const Field& term : operation.terms()) {
     page += fmt::format("| `{}` | {} | {} | {} |\n", term.name, values_of(term), default_of(term),
                         term.help);
@@ -68,8 +68,9 @@ std::string page_of(const Operation& operation) {
 
 std::string operations_page() {
   std::string page =
-      "# The operations that are built in\n\nWhat none of them computes a text of a few lines says "
-      "([operation_texts.md](operation_texts.md)).\n\nWhat a manifest's `computes` can name: for "
+      "# The operations that are built in\n\nAn operation that is not listed here is described "
+      "by a text of a few lines ([operation_texts.md](operation_texts.md)).\n\nWhat a manifest's "
+      "`computes` can name: for "
       "each operation the fields of "
       "a problem in the order of its canonical text (defaults\n"
       "are left out there), the names that expressions can use beside them, and the tensors. A "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Our conversions against ml_dtypes (PyPI; the number formats of JAX): this program writes what it
-// converts, and ml_dtypes_check.py beside it compares. PLUMB_PYTHON names the interpreter, else
-// python3.
+// converts, and ml_dtypes_check.py beside it compares. PLUMBLINE_TEST_PYTHON names the
+// interpreter, else python3.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,7 +76,7 @@ TEST(MlDtypes, AgreesOnRoundingAndOnEveryCode) {
   std::filesystem::create_directories(directory);
   write_dump(directory);
 
-  const char* chosen = std::getenv("PLUMB_PYTHON");
+  const char* chosen = std::getenv("PLUMBLINE_TEST_PYTHON");
   const std::string python = chosen != nullptr ? chosen : "python3";
   const std::string script = PLUMBLINE_SOURCE_DIR "/tests/oracles/formats/ml_dtypes_check.py";
   const std::string command = "'" + python + "' '" + script + "' '" + directory.string() + "' 2>&1";
@@ -92,9 +92,9 @@ TEST(MlDtypes, AgreesOnRoundingAndOnEveryCode) {
   ASSERT_TRUE(WIFEXITED(status)) << said;
   const int code = WEXITSTATUS(status);
   if (code == kMissing || code == 127) {
-    GTEST_SKIP()
-        << said
-        << "to run this comparison: pip install ml_dtypes numpy (PLUMB_PYTHON names the python)";
+    GTEST_SKIP() << said
+                 << "to run this comparison: pip install ml_dtypes numpy (PLUMBLINE_TEST_PYTHON "
+                    "names the python)";
   }
   EXPECT_EQ(code, 0) << said;
 }

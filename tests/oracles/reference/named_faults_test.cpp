@@ -37,23 +37,24 @@ TEST(FaultRanking, AFaultIsNamedOnce) {
   ranking.add({.words = "a", .agreement = {1}, .evidence = "less"});
   ranking.add({.words = "a", .agreement = {2}, .evidence = "more"});
   ranking.add({.words = "a", .agreement = {1}, .evidence = "less"});
-  EXPECT_THAT(std::move(ranking).named(0).told(), ElementsAre("fits: a; more"));
+  EXPECT_THAT(std::move(ranking).named(0).sentences(), ElementsAre("fits: a; more"));
 }
 
 TEST(FaultRanking, NoneThatFitsIsSaid) {
-  EXPECT_THAT(FaultRanking().named(1).told(), ElementsAre(kNoFaultFits));
+  EXPECT_THAT(FaultRanking().named(1).sentences(), ElementsAre(kNoFaultFits));
 }
 
 TEST(NamedFaults, ThreeAreToldAndOthersCounted) {
   NamedFaults faults;
   faults.names = {"a", "b", "c", "d"};
-  EXPECT_THAT(faults.told(), ElementsAre("fits: a", "fits: b", "fits: c", "1 more fits as well"));
+  EXPECT_THAT(faults.sentences(),
+              ElementsAre("fits: a", "fits: b", "fits: c", "1 more fits as well"));
   faults.names.emplace_back("e");
-  EXPECT_EQ(faults.told().back(), "2 more fit as well");
+  EXPECT_EQ(faults.sentences().back(), "2 more fit as well");
 }
 
 TEST(NamedFaults, NothingIsSaidWhereNoneWasLookedFor) {
-  EXPECT_THAT(NamedFaults().told(), ElementsAre());
+  EXPECT_THAT(NamedFaults().sentences(), ElementsAre());
 }
 
 TEST(NamedFaults, AddedOnesComeAfterAndOnce) {
@@ -64,10 +65,10 @@ TEST(NamedFaults, AddedOnesComeAfterAndOnce) {
   more.names = {"b", "c"};
   more.evidence = "of b";
   faults.add(more);
-  EXPECT_THAT(faults.told(), ElementsAre("fits: a", "fits: b", "fits: c"));
+  EXPECT_THAT(faults.sentences(), ElementsAre("fits: a", "fits: b", "fits: c"));
   faults = NamedFaults::none(kNoFaultFits);
   faults.add(more);
-  EXPECT_THAT(faults.told(), ElementsAre("fits: b; of b", "fits: c"));
+  EXPECT_THAT(faults.sentences(), ElementsAre("fits: b; of b", "fits: c"));
 }
 
 TEST(NamedFaults, EvidenceBelongsToTheFirst) {
@@ -75,9 +76,9 @@ TEST(NamedFaults, EvidenceBelongsToTheFirst) {
   faults.names = {"a", "b", "c"};
   faults.evidence = "of a";
   faults.keep_if([](const std::string& name) { return name != "b"; });
-  EXPECT_THAT(faults.told(), ElementsAre("fits: a; of a", "fits: c"));
+  EXPECT_THAT(faults.sentences(), ElementsAre("fits: a; of a", "fits: c"));
   faults.sort_by([](const std::string& name) { return name == "c" ? 0 : 1; });
-  EXPECT_THAT(faults.told(), ElementsAre("fits: c", "fits: a"));
+  EXPECT_THAT(faults.sentences(), ElementsAre("fits: c", "fits: a"));
 }
 
 }  // namespace

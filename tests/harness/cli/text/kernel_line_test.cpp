@@ -24,10 +24,10 @@ KernelRecord passing() {
   return k;
 }
 
-const TellingError kError = {0.75, "bf16"};
+const RepresentativeError kError = {0.75, "bf16"};
 
 std::string line_at(const KernelRecord& kernel, int width,
-                    const std::optional<TellingError>& error = kError) {
+                    const std::optional<RepresentativeError>& error = kError) {
   return kernel_figures(kernel, error, kernel_columns({kernel}, width));
 }
 
@@ -45,7 +45,8 @@ TEST(KernelLine, FitsItsWidthAndLosesTheLastColumnsFirst) {
 TEST(KernelLine, WithoutATellingErrorHasItsShareOfWhatIsAllowed) {
   KernelRecord k = passing();
   EXPECT_THAT(line_at(k, 120, {}), HasSubstr("largest error 50 % of what is allowed"));
-  EXPECT_THAT(line_at(k, 120, TellingError{0, "s8"}), HasSubstr("exact where nothing cancels"));
+  EXPECT_THAT(line_at(k, 120, RepresentativeError{0, "s8"}),
+              HasSubstr("exact where nothing cancels"));
   k.worst_share = 3;
   EXPECT_THAT(line_at(k, 120), HasSubstr("largest error 3 x what is allowed"));
   k.worst_share = std::numeric_limits<double>::infinity();
@@ -67,18 +68,18 @@ TEST(KernelLine, AnErrorTellsWhereValuesHaveOneSign) {
     output.verdict.worst_ulp = ulp;
   };
   add("cancelling", "bf16", 3e41);
-  EXPECT_FALSE(telling_error(record, "k"));
+  EXPECT_FALSE(representative_error(record, "k"));
   add("positive", "f32", 2e4);
   add("positive", "bf16", 0.5);
   add("positive", "bf16", 0.25);
-  const std::optional<TellingError> telling = telling_error(record, "k");
+  const std::optional<RepresentativeError> telling = representative_error(record, "k");
   ASSERT_TRUE(telling);
   EXPECT_EQ(telling->ulp, 0.5);
   EXPECT_EQ(telling->format, "bf16");
   add("positive", "bf16", 1e29);  // x - y of positive ones
-  EXPECT_FALSE(telling_error(record, "k"));
+  EXPECT_FALSE(representative_error(record, "k"));
   record.kernels.push_back({.name = "k", .worst_relative = 0.25});  // of sums that do not cancel
-  EXPECT_TRUE(telling_error(record, "k"));
+  EXPECT_TRUE(representative_error(record, "k"));
 }
 
 TEST(KernelLine, ReasonsAreOfKernelsThatAnswerForSomething) {

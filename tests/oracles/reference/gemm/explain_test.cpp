@@ -41,7 +41,7 @@ Explanation explained(const Gemm& gemm, const testing::NamedContract& promised =
 
 // The first fault told.
 std::string first_fit(const Explanation& explanation) {
-  return explanation.faults.empty() ? "nothing" : explanation.faults.told().front();
+  return explanation.faults.empty() ? "nothing" : explanation.faults.sentences().front();
 }
 
 std::string fit_of(const Kernel& faulty, const GemmSetup& setup) {
@@ -95,7 +95,7 @@ TEST(GemmExplain, GivesTheModelsDistanceAfterEveryStep) {
   ASSERT_THAT(explanation.steps, SizeIs(7));  // nodes of 16
   EXPECT_LT(*std::max_element(explanation.steps.begin(), explanation.steps.end()), 100);
   EXPECT_THAT(explanation.lines, Contains(HasSubstr("it moves most at k in [")));
-  EXPECT_THAT(explanation.faults.told(), ::testing::IsEmpty());  // it passes
+  EXPECT_THAT(explanation.faults.sentences(), ::testing::IsEmpty());  // it passes
 }
 
 TEST(GemmExplain, NamesEachPlantedFault) {

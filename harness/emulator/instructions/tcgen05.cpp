@@ -114,8 +114,8 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
   if (columns < TensorMemory::kLeastColumns || columns > TensorMemory::kColumns ||
       !std::has_single_bit(static_cast<u32>(columns))) {
     return fail(warp, inst, 0,
-                fmt::format("allocates {} columns of tensor memory; 32, 64, 128, "
-                            "256 or 512 can be had",
+                fmt::format("allocates {} columns of tensor memory; it has to be 32, "
+                            "64, 128, 256 or 512",
                             columns));
   }
   if (!memory.permits_allocation())
@@ -222,8 +222,8 @@ void report_race(Warp& warp, const Inst& inst, int lane, std::string_view what, 
   warp.report(FindingKind::race, inst, lane, [&] {
     const bool own = other.cta == warp.cta().shared().clock().cta();
     return fmt::format(
-        "{} column {} of tensor memory, which warp {}{} has {}, and nothing orders that before: an "
-        "mbarrier that tells of it, and that is waited for here",
+        "{} column {} of tensor memory, which warp {}{} has {}, and nothing orders that before: "
+        "commit to an mbarrier, and wait for its phase here",
         what, column, other.warp, own ? "" : " of the other CTA of the pair", did);
   });
 }
