@@ -1,6 +1,6 @@
 # cmake --install build/release --prefix DIR, and packages: cpack -G DEB (or TGZ) in build/release. Both take what has been built:
 # scripts/build release plumbline kernels.
-set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # nobody waits for the tests
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # packages do not wait for the tests
 install(DIRECTORY docs DESTINATION share/doc/plumbline)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/plumbline)
 # find_package(plumbline) of other projects. The headers run the program, so they fit any version of it.

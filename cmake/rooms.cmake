@@ -39,7 +39,7 @@ function(plumbline_room name folder)
   endif()
 endfunction()
 
-# For code whose own speed nobody notices (tests, command line, reports), where -O3 costs a third of a first build.
+# For code whose own speed does not matter (tests, command line, reports), where -O3 costs a third of a first build.
 function(plumbline_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   plumbline_begin_with(${target} plumbline_headers_quick)

@@ -142,7 +142,7 @@ std::size_t rows_of(const Baseline& baseline, const std::string& kernel) {
   return static_cast<std::size_t>(std::ranges::count(baseline.rows, kernel, &BaselineRow::kernel));
 }
 
-// What could not run is no worse and not gone: nobody knows.
+// A case that could not run is neither worse nor gone: its result is not known.
 void note_errors(const Baseline& after, const std::string& kernel, KernelChange& change) {
   const auto found = after.errors.find(kernel);
   if (change.broke || found == after.errors.end()) return;
@@ -151,7 +151,7 @@ void note_errors(const Baseline& after, const std::string& kernel, KernelChange&
       fmt::format("{} case{} could not run", found->second, found->second == 1 ? "" : "s");
 }
 
-// A promise that is broken more often than before is news whatever else there is, also where the
+// A promise that is broken more often than before comes before all other changes, also where the
 // old side has no such cases.
 void note_failures(const Baseline& before, const Baseline& after, const std::string& kernel,
                    KernelChange& change) {

@@ -22,7 +22,7 @@ struct KernelChange {
   std::string kernel;
   Change change = Change::same;
   bool broke = false;  // it breaks a promise that it kept before, or more often than before
-  bool grew = false;   // the error of some class grew on the same cases, whatever others did
+  bool grew = false;   // the error of some class grew on the same cases, also where others shrank
   std::string words;   // "58 % -> 71 % of the admissible error with class cancelling"
 };
 

@@ -18,7 +18,7 @@
 namespace plumbline {
 namespace {
 
-// The part of `file` below `root`; nothing where it lies elsewhere.
+// The part of `file` below `root`; nullopt where it lies elsewhere.
 std::optional<std::string> below(const std::string& file, std::string root) {
   if (!root.ends_with('/')) root += '/';
   if (!file.starts_with(root)) return std::nullopt;

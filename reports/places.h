@@ -25,7 +25,7 @@ struct FindingPlace {
   std::int64_t cases = 0;  // how many did
 };
 
-// What the findings of one kind at one line have in common, whatever kernels and cases met them.
+// What the findings of one kind at one line have in common, over all kernels and cases.
 struct PlaceFindings {
   FindingPlace first;  // of the kernel with most cases
   std::vector<std::string> kernels;
@@ -33,7 +33,7 @@ struct PlaceFindings {
   std::string fingerprint;  // outlives edits above the line
 };
 
-// "gemm.cu:48"; nothing where no line is named.
+// "gemm.cu:48"; empty where no line is named.
 CodeLine named_line(const std::string& file_and_line);
 
 // Of the source, else of the PTX. Where a line was inlined from outside `root` it is the call's.

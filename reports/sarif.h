@@ -10,7 +10,7 @@
 namespace plumbline {
 
 // `root`: the folder that file names are made relative to, where they lie below it; usually the
-// checkout. Findings of one kind at one line are one result, whatever the kernels and cases that
+// checkout. Findings of one kind at one line are one result, whichever kernels and cases
 // showed it.
 std::string sarif_json(const RunRecord& record, const std::string& root);
 

@@ -12,7 +12,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kRowsOfBlock = 64;
-// Scales stay far from the ends of f32, whatever the values; see check_attention_scales().
+// Scales stay far from the ends of f32 for all values; see check_attention_scales().
 constexpr std::int64_t kLargestExponent = 28, kSmallestExponent = -24;
 
 // The least power of two, from 2^`exponent` on, that brings `largest` into the format's range.

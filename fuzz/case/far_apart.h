@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows so far apart that 32 bits cannot count the elements to the second one, signed, and to the
-// fourth, whatever the sign. Such tensors are kept in pieces (kernels/manifest/pieces.h).
+// Rows so far apart that the offset of row 2 exceeds signed 32 bits, and that of row 4 unsigned 32
+// bits (rows count from 0). Such tensors are kept in pieces (kernels/manifest/pieces.h).
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,7 @@ constexpr std::array kValueClasses = {
     ValueClassInfo{"identity_values",
                    "V that selects a key per column: the output shows the weights themselves"},
     ValueClassInfo{"zero_gradient",
-                   "no gradient comes in: all gradients are 0, whatever was in their memory"},
+                   "no gradient comes in: all gradients are 0, not what their memory held before"},
     ValueClassInfo{"parallel_gradient",
                    "gradients along the output: dP and delta cancel, so that a missing or rounded "
                    "delta shows"},

@@ -90,7 +90,8 @@ Result<CorpusCases> read_corpus(const std::string& corpus_folder, const Manifest
       continue;
     }
     if (!file) {
-      // Nothing is left out of a gate silently: whoever changed the manifest says what becomes of it.
+      // A gate leaves out no case silently: who changes the manifest deletes it, or passes
+      // --no-corpus.
       Error unfit = file.error();
       unfit.hint += fmt::format("{}saved for another manifest? delete the file, or --no-corpus",
                                 unfit.hint.empty() ? "" : "; ");

@@ -50,7 +50,7 @@ void fill_matrix(Tensor* matrix, const std::function<double(const At&)>& value) 
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     if (batch > 0 && batch_stride == 0) break;
     for (std::int64_t row = 0; row < rows; ++row) {
-      // A dimension of size 1 is never stepped along, whatever its stride.
+      // No step is made along a dimension of size 1: its stride does not matter.
       const std::int64_t start =
           layout.offset + batch * batch_stride + row * layout.strides[rank - 2];
       for (std::int64_t column = 0; column < columns; ++column) {

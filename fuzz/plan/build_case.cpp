@@ -202,7 +202,7 @@ std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, P
     if (!best || work < generator.padded_work(*best, manifest)) best = problem;
     if (work <= work_limit) break;
   }
-  // No sizes make it cheap enough: a sum of a billion terms, whatever the sizes.
+  // No sizes make it cheap enough: a sum has a billion terms for all sizes, for instance.
   if (!best || generator.padded_work(*best, manifest) > kMostExcess * work_limit)
     return std::nullopt;
   return case_of(manifest, choice, *best, draw_seed(random));

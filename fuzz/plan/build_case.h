@@ -18,14 +18,14 @@ struct KernelChoices {
 
 KernelChoices choices_of(const Manifest& manifest);
 
-// Nothing when no draw of this choice lies in the kernel's domain, even as near to it as
+// nullopt when no draw of this choice lies in the kernel's domain, even as near to it as
 // fit_to_domain() comes, or none fits the memory that a case of the profile may take. `work_limit`
 // is in padded multiply-accumulates; draws above it are repeated, and the smallest is taken.
 std::optional<Case> build_case(const Manifest& manifest, const Choice& choice, Profile profile,
                                double work_limit, Random random);
 
 // The same of draws that are changed before they are fitted to the domain, with f32 outputs where
-// the kernel has them; nothing where none costs as little as `work_limit`.
+// the kernel has them; nullopt where none costs as little as `work_limit`.
 std::optional<Case> build_changed(const Manifest& manifest, const Choice& choice, Profile profile,
                                   double work_limit, const std::function<void(Problem&)>& change,
                                   Random random);

@@ -15,7 +15,7 @@ namespace plumbline {
 // with features at their defaults where some exclude each other (others stay), and last with sizes
 // taken from what the domain compares them with ("n == 4096"). A domain that asks for large sizes
 // gets small ones where it asks for none, so that padded multiply-accumulates stay near
-// `work_limit`. Nothing where none of that helps.
+// `work_limit`. nullopt where none of that helps.
 std::optional<Problem> fit_to_domain(const Manifest& manifest, const Problem& problem,
                                      double work_limit = std::numeric_limits<double>::infinity());
 

@@ -90,9 +90,9 @@ QuantizePattern quantize_large(const QuantizeContext& context) {
   };
 }
 
-// Normal data with NaN, Inf and -0. Three groups of five have such a peak, the others none, which
-// must not notice; one element in 100 is -0. A tensor always has one, which its sizes choose:
-// designed cases must reach them all, whatever their seeds.
+// Normal data with NaN, Inf and -0. The peak of three groups in five is NaN or Inf; the other two
+// must be quantized as without those. One element in 100 is -0. A tensor that is one group always
+// has such a peak, which its sizes choose: designed cases must reach all of them for every seed.
 QuantizePattern quantize_specials(const QuantizeContext& context) {
   return [context](const QuantizeSpot& spot) {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -19,7 +19,7 @@ struct Removal {
   std::int64_t first = 0, count = 0;
 };
 
-// Nothing when the kernel does not accept the smaller problem. A case without literals keeps its
+// nullopt when the kernel does not accept the smaller problem. A case without literals keeps its
 // recipe.
 std::optional<Case> remove_slices(const Case& test_case, const std::vector<Removal>& removals);
 

@@ -188,7 +188,7 @@ class TextGenerator final : public Generator {
     return features_[key] = found_features(manifest);
   }
 
-  // Numbers that the kernel refuses whatever the sizes are left out.
+  // Leaves out numbers that the kernel refuses for all sizes.
   std::vector<Feature> found_features(const Manifest& manifest) const {
     std::vector<Feature> numbers;
     for (const Field& field : manifest.schema()) {

@@ -229,7 +229,7 @@ Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options)
       operation.oracle(test_case.problem, *test_case.kernel, dump.target.sm, examined->tensors);
   examined->record =
       judge_case(test_case, examined->tensors, examined->launch, *examined->oracle, options);
-  examined->record.claims.erase(Claim::in_bounds);  // nobody watched the kernel's memory
+  examined->record.claims.erase(Claim::in_bounds);  // the kernel's memory was not watched
   examined->record.device = dump.target.name();
   ExaminedDump out{std::move(examined), ""};
   out.arithmetic = name_orders(*out.examined, options.threads);

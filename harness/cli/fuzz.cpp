@@ -30,7 +30,7 @@ constexpr double kMoreToShrink = 10;  // seconds, for a failure that is found wh
 struct Subject {
   const Manifest* kernel;
   std::vector<Target> targets;
-  Search search;  // learns in the order of jobs: a seed repeats it, whatever finishes first
+  Search search;  // learns in the order of jobs, so that a seed repeats it
   Search shown;   // learns as cases finish: what is new to it goes into the memory at once
   FuzzMemory memory;
 };

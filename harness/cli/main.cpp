@@ -92,7 +92,8 @@ ExitCode run_and_catch(int argc, char** argv) {
   }
 }
 
-// A gate must not pass on a result that nobody got. But who reads from a pipe may leave.
+// A gate must not pass on a result that could not be written. The reader of a pipe may close it
+// early, though.
 ExitCode delivered(ExitCode code) {
   struct stat output{};
   const bool may_leave =

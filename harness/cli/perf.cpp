@@ -85,7 +85,7 @@ Result<Case> case_of(const Manifest& kernel, const std::string& problem, const s
   return made;
 }
 
-// The chip that a kernel is counted for: --sm, or the newest it has; nothing where it has none.
+// The chip that a kernel is counted for: --sm, or the newest it has; nullopt where it has none.
 std::optional<Target> target_of(const Manifest& kernel, std::optional<int> sm, Terminal& terminal) {
   std::string skipped;
   const std::vector<Target> targets =

@@ -56,7 +56,7 @@ bool sync_to_disk(const fs::path& folder) {
 }  // namespace
 
 Status write_file(const fs::path& path, const std::string& text) {
-  // A new file whose name nobody can foresee: mkstemp() follows no link.
+  // A new file with a name that cannot be foreseen: mkstemp() follows no link.
   std::string temporary = path.string() + ".XXXXXX";
   const int descriptor = mkstemp(temporary.data());
   std::FILE* out = descriptor < 0 ? nullptr : fdopen(descriptor, "wb");

@@ -21,7 +21,8 @@ inline constexpr const char* kLatestOfPerf = "latest-perf";
 // `name`, beside a run's folder, leads to it.
 void link_beside(const std::filesystem::path& folder, const char* name);
 
-// Writes a file whole or not at all, whatever links other users put into the folder.
+// Writes a file whole or not at all, and never through a link that another user put into the
+// folder.
 Status write_file(const std::filesystem::path& path, const std::string& text);
 
 // The numbers of the figures of report.html, in `folder`/tables.

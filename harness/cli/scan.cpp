@@ -256,7 +256,7 @@ Result<ScanResult> scan_on(const std::optional<Target>& gpu, const ScanJob& job,
   return *why;
 }
 
-// Where each instruction runs: nothing for the emulator.
+// Where each instruction runs: nullopt for the emulator.
 Result<std::vector<std::optional<Target>>> places_of(On on) {
   const Result<std::optional<Target>> gpu = find_gpu(on);
   if (!gpu) return gpu.error();

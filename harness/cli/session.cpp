@@ -78,7 +78,7 @@ void print_errors(const RunRecord& record, const Arguments& arguments, Terminal&
 }  // namespace
 
 ExitCode report_error(const Error& error) {
-  // fmt::print would throw where nobody listens.
+  // fmt::print would throw where stderr is closed.
   std::fputs(fmt::format("plumbline: {}\n", console_line(error.text())).c_str(), stderr);
   if (interrupted()) return ExitCode::interrupted;
   return error.kind == ErrorKind::bad_input ? ExitCode::wrong_input : ExitCode::could_not_run;

@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// Columns of the terminal that standard output is; nothing where it is none.
+// Columns of the terminal that standard output is; nullopt where it is none.
 std::optional<int> terminal_width();
 
 class Terminal {

@@ -18,7 +18,8 @@
 namespace plumbline {
 namespace {
 
-// The cases that failed in the last verify or fuzz of this output folder, whatever planned them.
+// The cases that failed in the last verify or fuzz of this output folder, from any profile and
+// seed.
 Result<std::vector<Case>> failed_last_time(const Arguments& arguments, const Registry& registry,
                                            Terminal& terminal) {
   const std::string path = fmt::format("{}/{}/record.json", arguments.out, kLatestOfCases);
@@ -71,7 +72,7 @@ ExitCode list_cases(const Registry& registry, const std::vector<const Manifest*>
   return jobs->empty() ? ExitCode::nothing_selected : ExitCode::held;
 }
 
-// For --resume: what this same run did before it was interrupted or killed; nothing where there is
+// For --resume: what this same run did before it was interrupted or killed; nullopt where there is
 // no such run, or another build made it.
 Result<std::optional<RunRecord>> earlier_part(const RunFolder& folder, Terminal& terminal) {
   if (!folder.has_record()) {

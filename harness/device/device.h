@@ -91,7 +91,7 @@ struct InstructionCount {
 // The thread that stored to a word of memory last.
 struct Writer {
   std::array<std::int32_t, 3> cta{};
-  std::int16_t warp = -1, lane = -1;  // -1: nobody did, or several CTAs, or it cannot be told
+  std::int16_t warp = -1, lane = -1;  // -1: none, several CTAs, or not known
   std::int32_t ptx_line = 0;
 
   bool known() const { return lane >= 0; }

@@ -33,7 +33,7 @@ enum class FindingKind : std::uint8_t {
 const char* name(FindingKind kind);
 
 // The second access of a finding that two accesses make: the earlier one of a race, the copy that
-// nobody waited for.
+// no thread waited for.
 struct OtherAccess {
   std::string access_kind;  // "read", "write", "atomic", "cp.async", "bulk copy"
   std::array<std::int64_t, 3> cta{};

@@ -79,7 +79,7 @@ bool has_numbers_of(const std::vector<ArithmeticProbe>& probes, FormatId id) {
   });
 }
 
-// Nothing where the kernel does not have the problem, or does not finish it.
+// nullopt where the kernel does not have the problem, or does not finish it.
 Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                                                    const Operation::DotProducts& sums,
                                                    const std::vector<ArithmeticProbe>& probes,

@@ -22,7 +22,7 @@ struct ProbedArithmetic {
   std::string words() const;
 };
 
-// By output. Nothing for kernels whose sums the probes cannot see: no f32 output, integer operands,
+// By output. Empty for kernels whose sums the probes cannot see: no f32 output, integer operands,
 // sums of what the kernel itself computes (attention).
 Result<std::vector<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
                                                        CaseRunner& runner);

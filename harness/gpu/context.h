@@ -44,10 +44,10 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   // Makes it the context of the calling thread. An Error when the GPU is lost.
   Status make_current() const;
 
-  // Made anew if it is broken, as after a fault: an allocation tells.
+  // Makes it anew if it is broken, as after a fault: a trial allocation tells.
   void mend();
 
-  // Made anew whatever it says of itself.
+  // Makes it anew in every case.
   void renew();
 
  private:
@@ -61,8 +61,8 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<const GpuImage>> images_;
 };
 
-// A kernel that does not end holds the GPU until the process does; so may a fault that a new
-// context does not mend. Every call of the driver would wait for it, of whatever device.
+// A kernel that does not end holds the GPU until the process ends; so may a fault that a new
+// context does not mend. Every call of the driver would wait for it, on every device.
 void lose_gpu();
 Status gpu_is_usable();
 

@@ -284,7 +284,7 @@ class GpuDevice : public Device {
 
   bool interrupted() const { return options_.give_up != nullptr && *options_.give_up; }
 
-  // Waits for an event; kNotReady when patience ran out, or that of somebody who interrupts.
+  // Waits for an event. kNotReady when the patience ran out, or the shorter one after an interrupt.
   int wait(Driver::Handle event) const {
     using Clock = std::chrono::steady_clock;
     Clock::time_point end = Clock::now() + options_.patience;

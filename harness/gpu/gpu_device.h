@@ -33,7 +33,7 @@ struct GpuOptions {
   // call says so.
   std::chrono::milliseconds patience = std::chrono::seconds(60);
   // Looked at while a kernel runs: once true, the kernel has half a second to end, and is given up
-  // as one that hangs. Null: nobody asks.
+  // as one that hangs. Null: it runs until `patience` ends.
   const std::atomic<bool>* give_up = nullptr;
 };
 

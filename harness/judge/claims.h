@@ -25,7 +25,7 @@ struct ClaimVerdict {
   std::string reason{};  // where it does not pass
 };
 
-// Nothing where the claim does not apply to the case.
+// nullopt where the claim does not apply to the case.
 using ClaimJudge = Result<std::optional<ClaimVerdict>>(const Case&, const Target&, Launcher&,
                                                        Examined&);
 

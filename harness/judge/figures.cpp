@@ -152,7 +152,7 @@ std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined&
     if (std::isfinite(due) && due != 0 && std::isfinite(error))
       binades[std::ilogb(due)].push_back(error);
   }
-  if (record.verdict != Verdict::fail) {  // nobody asks where it goes right
+  if (record.verdict != Verdict::fail) {  // only a failure needs a map
     error_map.heat.clear();
     error_map.warps.clear();
     error_map.threads.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small figures of a case that reports draw and no verdict needs: over how many terms its sums run,
-// and where in a tile and at which magnitudes its errors are. Bounded in size whatever the case,
-// and the same for equal inputs.
+// and where in a tile and at which magnitudes its errors are. Their size is bounded for every case,
+// and they are the same for equal inputs.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ CaseRecord describe_case(const Case& test_case);
 void describe_length(const Case& test_case, OutputRecord& output);
 
 // The errors of a case's output tensor with the worst verdict, element by element, from its exact
-// values. Nothing where
-// there is no completed output to look at, or the case is too large to look at every element again.
+// values. nullopt where there is no completed output to look at, or the case is too large to look
+// at every element again.
 std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined& examined,
                                           int threads);
 

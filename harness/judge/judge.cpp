@@ -137,7 +137,7 @@ std::optional<OtherAccessRecord> other_access(const Finding& finding) {
                            o.ptx_line,    o.source_file, o.source_line, o.inlined_at};
 }
 
-// The element that has a byte of a tensor's storage; nothing where that is padding.
+// The element that has a byte of a tensor's storage; nullopt where that is padding.
 std::optional<std::int64_t> element_of_byte(const TensorLayout& layout, std::int64_t byte) {
   std::int64_t left = element_in(layout.format, byte) - layout.offset;
   if (left < 0 || layout.count() == 0) return std::nullopt;

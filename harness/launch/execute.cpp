@@ -125,7 +125,7 @@ Status reorder_ctas(const Case& test_case, const Target& target, Launcher& launc
 Status call_again(const Case& test_case, const Target& target, Launcher& launcher,
                   LaunchChoices choices, Execution& execution) {
   Case other = with_fresh_draw(test_case, 0);
-  if (!other.literals.empty()) {  // they are the inputs, whatever the seed
+  if (!other.literals.empty()) {  // they are the inputs for every seed
     other.literals.clear();
     other.recipe.value_class = "normal";
   }
@@ -146,7 +146,7 @@ Status call_again(const Case& test_case, const Target& target, Launcher& launche
   return discard_harmless_uninitialized_reads(test_case, target, launcher, choices, execution);
 }
 
-// Runs the case on the emulator of the same chip, whatever became of it on the GPU.
+// Runs the case on the emulator of the same chip, also after a failure on the GPU.
 Status run_beside(const Case& test_case, const Target& target, Launcher& launcher,
                   LaunchChoices choices, Execution& execution) {
   const Target emulator = emulator_beside(target);

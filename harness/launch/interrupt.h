@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ctrl-C: asks a run to give up the launches that are emulated, to begin nothing new, and to keep
 // what it has; and says so, since exact values of a large case or a GPU may take a minute. A second
-// Ctrl-C ends the program at once. Nobody reading on (a closed pipe) is no reason to end: the
-// record is still to be written.
+// Ctrl-C ends the program at once. A closed pipe does not end it: the record is still to be
+// written.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,8 @@ class StopFlag {
   std::atomic<bool> raised_{false};
 };
 
-// Of a case that was given up. Whatever could not run after Ctrl-C counts as not begun.
+// The error of a case that was given up. A case that could not run after Ctrl-C counts as not
+// begun.
 Error interruption(std::string case_text);
 
 }  // namespace plumbline

@@ -63,7 +63,7 @@ Status check_outputs_are_empty(const Case& test_case, const CaseTensors& tensors
                "give it at least 1 there, or exclude such problems by `domain`"};
 }
 
-// A launch as the device wants it; nothing when this problem goes without it or its grid is empty.
+// A launch as the device wants it; nullopt when this problem goes without it or its grid is empty.
 Result<std::optional<LaunchRequest>> request_for(const Case& test_case, const KernelLaunch& launch,
                                                  const Module& module, const Placement& placement,
                                                  Device& device) {
@@ -138,8 +138,8 @@ struct ByteRange {
   }
 };
 
-// Calls body(address, bytes) for each stretch of a tensor that lies in one place of the device, up
-// to the first one that goes wrong.
+// Calls body(address, bytes) for each piece of a tensor that lies in one place of the device, up to
+// the first one that goes wrong.
 template <typename Body>
 Status for_each_piece(const TensorSpec& spec, DeviceAddress base, const Body& body) {
   const FormatId id = spec.layout.format;
@@ -168,7 +168,7 @@ Result<DeviceAddress> allocate(const TensorSpec& spec, Device& device) {
                                 device_bytes(id, spec.pieces.apart), spec.name);
 }
 
-// A stretch of an output whose writers are kept, and where it begins in the output's storage.
+// A range of an output whose writers are kept, and where it begins in the output's storage.
 struct Watched {
   std::string output;
   std::int64_t first_byte = 0;

@@ -39,7 +39,7 @@ struct LaunchResult {
   std::vector<Unwritten> unwritten_of;  // those of each output that has any
   bool communicates = false;  // CTAs exchange data: another order of them is another execution
   bool undecided = false;     // as in LaunchOutcome; launch_case() decides it
-  std::vector<std::string> absent;  // outputs nobody handed over (a dump may lack some)
+  std::vector<std::string> absent;  // outputs that were not handed over (a dump may lack some)
   bool changed_variables = false;   // it left something that a next call finds (Device)
   double elapsed_ms = 0;
   std::uint64_t fingerprint = 0;  // of all logical output bits

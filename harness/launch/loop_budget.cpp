@@ -10,7 +10,7 @@ namespace {
 constexpr int kEndlessCases = 2;
 // A warp that executes more than so many times what all warps of the longest case did is given up.
 constexpr std::uint64_t kMultiple = 8;
-// Whatever the others took: less than 10 ms of emulation.
+// Bounds of that number, in warp instructions. kLeast is less than 10 ms of emulation.
 constexpr std::uint64_t kLeast = 200'000, kMost = 20'000'000;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs in memory: what they hold before a launch, and what is looked at once it is over,
-// whatever values are due.
+// Outputs in memory: what they hold before a launch, and the checks after it that need no expected
+// value.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ void check_padding(const Case& test_case, const TensorSpec& spec, std::span<cons
 // Elements that still hold their poison.
 void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result);
 
-// Of the elements: what lies between rows is whatever the launch found there.
+// Of the elements alone: bytes between rows are not the launch's.
 std::uint64_t fingerprint_of(const Tensor& tensor);
 
 }  // namespace plumbline

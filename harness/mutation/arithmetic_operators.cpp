@@ -65,7 +65,7 @@ bool may_swap(const Site& site, std::size_t a, std::size_t b) {
 
 void swap_operands(const Site& site, Replacements& out) {
   if (site.operands() < 3) return;
-  // A shift counts in 32 bits whatever it shifts.
+  // A shift's count has 32 bits for every type.
   const bool wide_shift = (site.is("shl") || site.is("shr")) && site.register_bits(0) != 32;
   if (site.is_one_of(kNotCommutative) && !wide_shift && may_swap(site, 1, 2))
     out.add(site.with_swapped(1, 2));
@@ -85,7 +85,7 @@ constexpr std::string_view kWithConstants[] = {"add", "sub", "mul", "mad", "fma"
                                                "rem", "min", "max", "and", "or",   "xor",
                                                "shl", "shr", "set", "mov", "setp", "selp"};
 
-// The text of a constant plus `step`; nothing where that is the same number, or none.
+// The text of a constant plus `step`; nullopt where that is the same number, or none.
 std::optional<std::string> shifted_constant(const Operand& constant, std::string_view text,
                                             int step) {
   if (constant.is_float && constant.float_bits == 32) {

@@ -78,7 +78,7 @@ class PeerCount {
 
   bool all_reject() const { return accepting_if_asked().empty(); }
 
-  // Nothing where no rule was asked.
+  // nullopt where no rule was asked.
   std::optional<std::vector<std::string>> accepting() const {
     if (said_.empty()) return std::nullopt;
     return accepting_if_asked();
@@ -169,8 +169,8 @@ std::vector<UnmutatedCase> own_cases_of(const Mutant& mutant, const MutantOption
   if (mutant.own_cases.empty()) return {};
   MutantOptions alone = options;
   alone.run.jobs = 1;  // this worker
-  MutantObserver nobody;
-  std::vector<UnmutatedCase> own = run_unmutated(mutant.own_cases, alone, nobody).cases;
+  MutantObserver no_observer;
+  std::vector<UnmutatedCase> own = run_unmutated(mutant.own_cases, alone, no_observer).cases;
   std::erase_if(own, [](const UnmutatedCase& one) { return one.record.verdict != Verdict::pass; });
   return own;
 }

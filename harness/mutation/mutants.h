@@ -68,7 +68,7 @@ class MutantObserver {
 UnmutatedKernel run_unmutated(const std::vector<Job>& jobs, const MutantOptions& options,
                               MutantObserver& observer);
 
-// One mutant until a case catches it or none is left; nothing when interrupted.
+// One mutant until a case catches it or none is left; nullopt when interrupted.
 std::optional<MutantRecord> run_mutant(const UnmutatedKernel& unmutated, const Mutant& mutant,
                                        const MutantOptions& options);
 

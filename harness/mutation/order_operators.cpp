@@ -29,8 +29,8 @@ void weaken_wait(const Site& site, Replacements& out) {
   if (code == std::errc{}) out.add(site.with_operand(0, fmt::format("{}", groups + 1)));
 }
 
-// An arrival is left out, where nobody asks for its state; a wait does not wait, or waits for the
-// other phase.
+// An arrival is left out where its state is not used; a wait does not wait, or waits for the other
+// phase.
 void misuse_mbarrier(const Site& site, Replacements& out) {
   if (!site.is("mbarrier")) return;
   const bool arrives = site.has("arrive") || site.has("arrive_drop");

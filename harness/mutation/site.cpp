@@ -11,7 +11,7 @@ namespace {
 using emulator::Operand;
 using emulator::OperandKind;
 
-// "b32" moves every 32-bit register, whatever it holds.
+// "b32" moves a 32-bit register of every type.
 std::string move_type(int bits) { return bits == 1 ? "pred" : fmt::format("b{}", bits); }
 
 }  // namespace

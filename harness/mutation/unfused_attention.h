@@ -14,7 +14,7 @@
 namespace plumbline {
 
 // "o", or "dq", "dk" and "dv", in logical row-major order; rows after the last sequence are 0.
-// Nothing for other operations, and where Q, K and V are not of one 16-bit format without scales:
+// Empty for other operations, and where Q, K and V are not of one 16-bit format without scales:
 // frameworks have no such attention.
 std::map<std::string, std::vector<double>> unfused_attention(const Case& test_case,
                                                              const CaseTensors& tensors);

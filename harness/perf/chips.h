@@ -53,7 +53,7 @@ const Chip* usual_chip(int sm);
 // "an H100 SXM".
 std::string one_of(const Chip& chip);
 
-// By its name, whatever the case of its letters. An Error names the nearest one.
+// By its name, in upper or lower case. An Error names the nearest one.
 Result<const Chip*> find_chip(std::string_view name);
 
 }  // namespace plumbline

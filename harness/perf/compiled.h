@@ -19,13 +19,13 @@ struct CompiledEntry {
   bool operator==(const CompiledEntry&) const = default;
 };
 
-// What `ptxas -v` says about one entry; nothing where the text lacks it.
+// What `ptxas -v` says about one entry; nullopt where the text lacks it.
 std::optional<CompiledEntry> parse_ptxas(std::string_view text, std::string_view entry);
 
 // The chip that a PTX text is for: "sm_90a"; empty where it does not say.
 std::string target_of(std::string_view ptx);
 
-// Runs ptxas beside nvcc (find_nvcc) on a file, whose text is `ptx`. Nothing where there is no
+// Runs ptxas beside nvcc (find_nvcc) on a file, whose text is `ptx`. nullopt where there is no
 // ptxas, or it does not take the file: `why` says so then.
 std::optional<CompiledEntry> compile_entry(const std::string& path, std::string_view ptx,
                                            const std::string& entry, std::string& why);

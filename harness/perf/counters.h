@@ -22,8 +22,8 @@ struct CounterInfo {
   std::string_view key;    // in perf.json
   std::string_view words;  // "sectors of global memory"
   bool costs;              // a launch with more of it does more: --strict looks at it
-  // Of Nsight Compute (Profiling Guide: metrics, source counters); empty where it has none. Nobody
-  // has yet held these counts against a chip.
+  // The name in Nsight Compute (Profiling Guide: metrics, source counters); empty where it has
+  // none. No test compares these counts with those of a chip.
   std::string_view metric;
 };
 

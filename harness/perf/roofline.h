@@ -29,7 +29,7 @@ struct Ceiling {
   std::string least_time() const;  // "12.4 us"
 };
 
-// Nothing where the peak of its products is not known, or it moves no byte.
+// nullopt where the peak of its products is not known, or it moves no byte.
 std::optional<Ceiling> ceiling(const PerfEntry& entry, const Chip& chip);
 
 // "at most 3.03 % of the FP8 peak of an H100 SXM, bound by memory: 64 useful products for each

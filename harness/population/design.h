@@ -24,7 +24,8 @@
 
 namespace plumbline {
 
-// Nothing where a theorem's premises do not hold, or there are too few errors for it to say much.
+// nullopt and empty where a theorem's premises do not hold, or there are too few errors for it to
+// say much.
 struct PopulationDesign {
   std::optional<ErrorMatrix> with_signs;  // every row has a sign of its own
   std::vector<ErrorMatrix> drawn_alike;   // all columns of each are
@@ -35,8 +36,8 @@ bool may_have_design(const Case& test_case, const CaseTensors& tensors, const Ca
                      int output);
 
 // For a case whose inputs are of class `normal`, with nothing added to its products, and that may
-// have a design. `exact`: all elements of the output. Nothing either where an error is not finite,
-// or all are 0.
+// have a design. `exact`: all elements of the output. Both are empty, too, where an error is not
+// finite or all are 0.
 PopulationDesign population_design(const Case& test_case, const CaseTensors& tensors,
                                    const CaseOracle& oracle, int output,
                                    const std::vector<double>& exact);

@@ -27,7 +27,7 @@ bool envelope_applies(const std::vector<ProductMatrix>& matrices);
 
 // For an output that is made of GEMMs with nothing added to their products. `exact`: all of it,
 // CaseOracle::reference_values(). Compares 64 rows and 128 columns (more rows where there are fewer
-// columns), drawn by the case from all its matrices. Nothing where an output is not finite.
+// columns), drawn by the case from all its matrices. nullopt where an output is not finite.
 std::optional<EnvelopeVerdict> compare_with_model(const Case& test_case,
                                                   const std::vector<ProductMatrix>& matrices,
                                                   const Tensor& got,

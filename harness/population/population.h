@@ -21,7 +21,7 @@ struct PopulationVerdict {
   std::vector<Suspicion> suspicions;  // what fails if it is there on other inputs too
 };
 
-// Nothing for cases that no test applies to: other values than normal ones (which have random signs
+// nullopt for cases that no test applies to: other values than normal ones (which have random signs
 // and are drawn alike everywhere), something added to a product, outputs that are neither GEMMs nor
 // attention's O, integers, no error at all. The theorems want 131072 outputs
 // (harness/population/design.h), the others 4096.

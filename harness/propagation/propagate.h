@@ -24,7 +24,7 @@ struct PropagatedCase {
 Result<PropagatedCase> propagate_case(CaseRunner& runner, const Case& test_case,
                                       const Target& target, const PropagateOptions& options);
 
-// Why the case fails as far as this output tells: nothing where it does not, or other outputs do
+// Why the case fails as far as this output tells: empty where it does not, or other outputs do
 // it.
 std::string failure_of(const std::string& output, const CaseRecord& judged);
 

@@ -96,7 +96,7 @@ DrawTally::Spread DrawTally::spread(std::size_t element) const {
   const auto n = static_cast<double>(draws_);
   const double mean = sum_[element] / n;
   const double variance = (squares_[element] - n * mean * mean) / (n - 1);
-  // The same value every time is no deviation, whatever the division did.
+  // The same value every time is no deviation, also where the division was rounded.
   const bool steady = low_[element] == high_[element];
   return {first_[element] + mean, steady ? 0 : std::sqrt(std::max(0.0, variance)),
           std::max(high_[element] - mean, mean - low_[element])};

@@ -25,7 +25,7 @@ class StackModel {
   // the width, or the weights, each 4 bytes and 24 more on each thread, do not fit into memory.
   Result<StackShape> shape(StackShape usual, int threads) const;
 
-  // Nothing where no word of it is given.
+  // nullopt where no word of it is given.
   std::optional<StackArithmetic> arithmetic() const;
 
   bool gives(std::string_view field) const;

@@ -36,7 +36,7 @@ struct Gemm {
 
   bool pure_product() const { return kernel.operation->has_pure_sums(problem, kernel); }
 
-  // Nothing where the sums may be added in another order then.
+  // nullopt where the sums may be added in another order then.
   Related with_fields(const std::vector<FieldEdit>& edits) const {
     Related run = other_problem(test_case, tensors, edits);
     return run && same_order(test_case, run->test_case, "d") ? std::move(run) : std::nullopt;
@@ -74,7 +74,7 @@ Related negated_a(const Case& test_case, const CaseTensors& tensors) {
 Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   const Gemm gemm{test_case, tensors};
   if (!gemm.pure_product() || gemm.contract.dequantize_b) return std::nullopt;
-  if (gemm.contract.block_scale) return std::nullopt;  // scales align, whatever A is
+  if (gemm.contract.block_scale) return std::nullopt;  // scales align, not elements of A
   const Magnitudes a = magnitudes(tensors, "a");
   Magnitudes sums = a * magnitudes(tensors, "b");
   for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"})

@@ -20,7 +20,7 @@ struct Grouped {
   const CaseTensors& tensors;
   const Contract contract = test_case.kernel->contract(test_case.problem, "d");
 
-  // Nothing where the sums may be added in another order then.
+  // nullopt where the sums may be added in another order then.
   Related with_fields(const std::vector<FieldEdit>& edits) const {
     Related run = other_problem(test_case, tensors, edits);
     return run && same_order(test_case, run->test_case, "d") ? std::move(run) : std::nullopt;

@@ -32,7 +32,7 @@ struct Linear {
   bool alike(std::string_view output) const { return alike_everywhere(contract(output)); }
 };
 
-// Keeps those outputs that `follows` says yes to; nothing where none is left.
+// Keeps those outputs that `follows` says yes to; nullopt where none is left.
 template <typename Follows>
 Related only(RelatedRun run, std::vector<Follow> outputs, const Follows& follows) {
   std::erase_if(outputs, [&](const Follow& output) { return !follows(output); });

@@ -33,8 +33,8 @@ int digits_of(std::int64_t count);
 // After one more f32 operation with such results: they have 24 bits.
 Magnitudes rounded(const Magnitudes& x);
 
-// Sums of so many terms, in any order and whatever is cut off below a term's last bit, stay
-// multiples of the terms' unit. Whether all of them are 0 or normal, with room for a doubling.
+// Whether all sums of so many terms are 0 or normal, with room for a doubling: in any order, and
+// also where bits below a term's last one are cut off, sums are multiples of the terms' unit.
 bool sums_are_normal(const Magnitudes& terms, std::int64_t count);
 
 }  // namespace plumbline

@@ -17,7 +17,7 @@
 
 namespace plumbline {
 
-// Nothing where the relation does not bind.
+// nullopt where the relation does not bind.
 using Related = std::optional<RelatedRun>;
 
 // The same problem with the same inputs.
@@ -29,7 +29,7 @@ using FieldEdit = std::pair<std::string_view, std::string>;
 std::string real_field(float value);
 
 // The same problem with other fields. Inputs that keep their shape are copied, the others zero.
-// Nothing where the kernel does not have the problem.
+// nullopt where the kernel does not have the problem.
 std::optional<RelatedRun> other_problem(const Case& test_case, const CaseTensors& tensors,
                                         const std::vector<FieldEdit>& edits);
 

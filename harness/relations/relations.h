@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Metamorphic relations: a second problem whose outputs follow from the first one's bit for bit,
-// whatever the arithmetic. Negating A negates D; reversing rows of A reverses rows of D; zeros
-// appended along k change nothing. They need no oracle, and they see faults that stay inside the
-// bound: a lane that rounds differently, an order that depends on the position.
+// Metamorphic relations: a second problem whose outputs follow from the first one's bit for bit, in
+// every arithmetic. Negating A negates D; reversing rows of A reverses rows of D; zeros appended
+// along k change nothing. They need no oracle, and they see faults that stay inside the bound: a
+// lane that rounds differently, an order that depends on the position.
 //
 // Which relations a kernel must keep follows from its contract: odd_symmetric,
 // position_independent, one schedule for all of k. Relations that hold only to within bounds (k
@@ -38,7 +38,7 @@ struct RelatedRun {
 struct Relation {
   std::string_view id;     // "G1"
   std::string_view words;  // "negating A negates every output"
-  // Nothing where the relation does not bind this case.
+  // nullopt where the relation does not bind this case.
   std::function<std::optional<RelatedRun>(const Case& test_case, const CaseTensors& tensors)> make;
 };
 

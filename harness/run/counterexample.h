@@ -30,7 +30,7 @@ Counterexample make_counterexample(const Job& failed, const CaseRecord& record,
                                    const RunOptions& options);
 
 // Saves a failure as it was found, for a search that may be killed before it is made small. The
-// path of the new file; nothing where the corpus has this case or cannot be written.
+// path of the new file; nullopt where the corpus has this case or cannot be written.
 std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& record,
                                          const std::string& corpus_folder);
 

@@ -23,7 +23,7 @@ namespace plumbline {
 struct Job {
   Case test_case;
   Target target;
-  std::int64_t position = 0;  // in the whole plan, whatever part of it runs
+  std::int64_t position = 0;  // in the whole plan, also where only a part of it runs
 };
 
 struct RunOptions {
@@ -96,8 +96,9 @@ void count_not_run(const std::vector<Job>& jobs, RunRecord& record);
 // Whether a job runs alone, with all threads, when those that share the machine are done.
 bool needs_all_threads(const Job& job);
 
-// Steps 3 to 8 for a list of jobs on worker threads: records in job order, whatever finished first.
-// Stops early on Ctrl-C and at RunOptions::enough; jobs that did not run are missing.
+// Steps 3 to 8 for a list of jobs on worker threads: records in job order, not in the order in
+// which jobs finished. Stops early on Ctrl-C and at RunOptions::enough; jobs that did not run are
+// missing.
 std::vector<CaseRecord> run_jobs(const std::vector<Job>& jobs, const RunOptions& options,
                                  Observer& observer);
 

@@ -55,8 +55,8 @@ class Jobs {
     std::optional<Explained> result = {};
   };
 
-  // Another thread may go on while work() runs. Whoever waits for all work to end hears of it,
-  // however it ends.
+  // Another thread may go on while work() runs. A thread that waits for all work to end is notified
+  // when work() returns or throws.
   template <typename Work>
   auto unlocked(Lock& lock, const Work& work) {
     struct Relock {
@@ -78,8 +78,8 @@ class Jobs {
     return work();
   }
 
-  // One worker: explanations first, then the next case of the queue, until nothing is left and
-  // nobody is at work who could leave more.
+  // One worker: explanations first, then the next case of the queue, until nothing is left and no
+  // worker is busy that could leave more.
   void work(const std::vector<std::size_t>& queue, int threads) {
     RunOptions alone = options_;
     alone.jobs = threads;

@@ -12,7 +12,7 @@
 namespace plumbline {
 
 // Looks at the cases of each kernel in the order of the plan: a failure is decided on once every
-// case of its kernel before it has ended, so that the answer is the same whatever the number of
+// case of its kernel before it has ended, so that the answer is the same for every number of
 // threads. Not for several threads at once.
 class Triage {
  public:

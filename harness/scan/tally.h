@@ -17,7 +17,7 @@ namespace plumbline {
 struct ScannedElement {
   std::uint64_t a = 0, b = 0, result = 0;
 
-  // Which one is named of several that are alike, whatever the order in which they came.
+  // Which of several alike is named: the same one in every order in which they come.
   bool before(const ScannedElement& other) const {
     return std::tie(a, b, result) < std::tie(other.a, other.b, other.result);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Barriers in shared memory (mbarrier). A phase of a barrier is complete when as many threads have
-// arrived as it was made for and all bytes have come that somebody said to expect; then the next
+// arrived as it was made for and all bytes have come that a thread said to expect; then the next
 // phase begins. Who waits names the parity of a phase: 0 for the first, 1 for the second, 0 again.
 // So a thread may be late by one phase, never by two. Needs sm_90.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A warpgroup's sums to D in bf16 by way of shared memory: each warp writes its 16 rows there, and
-// one of its lanes has them copied to D in bulk. Nobody waits for the copy before the warp has its
+// one of its lanes has them copied to D in bulk. No lane waits for the copy before the warp has its
 // next tile.
 //
 //     64 columns       64 columns

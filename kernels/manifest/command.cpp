@@ -56,7 +56,8 @@ CommandOutcome run_command(const std::string& command, const std::atomic<bool>* 
   CommandOutcome outcome;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return outcome;
-  // Who started this program may have left it ignored: then nobody learns how a command ended.
+  // The parent process may have left SIGCHLD ignored: waitpid() would then not tell how the command
+  // ended.
   ::signal(SIGCHLD, SIG_DFL);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();

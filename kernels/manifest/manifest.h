@@ -85,8 +85,8 @@ struct KernelLaunch {
 struct PromisedContract {
   Contract contract;
   std::optional<Expression> parts;
-  std::vector<FormatId> saturates;  // output formats whose conversion saturates whatever `overflow`
-                                    // says of the others
+  std::vector<FormatId> saturates;  // output formats whose conversion saturates, although
+                                    // `overflow` may say otherwise of the others
 };
 
 class Manifest {

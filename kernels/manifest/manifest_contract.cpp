@@ -263,7 +263,7 @@ PromisedContract read_one(TomlReader& reader, const toml::table& table, const Ma
   return promised;
 }
 
-// One term of a contract; nothing when it is absent.
+// Reads one term of a contract into `terms`, unless it is absent.
 void read_term(TomlReader& reader, const toml::table& table, const Field& field, Problem& terms) {
   if (field.kind == FieldKind::word) {
     const std::optional<Text> text = reader.text(table, field.name);

@@ -56,7 +56,7 @@ Text part(const Text& text, std::size_t from, std::size_t to = std::string::npos
   return {std::move(piece), advance_position(text.where, begin)};
 }
 
-// Nothing after an error.
+// nullopt after an error.
 std::optional<FieldText> split(TomlReader& reader, const Text& text) {
   const std::size_t space = std::min(text.text.find(' '), text.text.size());
   const std::size_t at = text.text.rfind('@');

@@ -18,7 +18,7 @@ void read_problem(TomlReader& reader, Manifest& manifest);
 void read_launches(TomlReader& reader, Manifest& manifest);
 void read_workspace(TomlReader& reader, Manifest& manifest);
 void read_domain(TomlReader& reader, Manifest& manifest);
-// A value of `table` that is an expression or a plain number; nothing when the key is absent.
+// A value of `table` that is an expression or a plain number; nullopt when the key is absent.
 std::optional<Expression> read_expression(TomlReader& reader, const Manifest& manifest,
                                           const toml::table& table, std::string_view key);
 // The same of a text, empty after an error, and of an element of an array; `what` names it in

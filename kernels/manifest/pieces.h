@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rows so far apart that nobody has memory for what is between them. A few of them lead to offsets
-// beyond 2^31 elements, where 32-bit arithmetic ends. The host keeps such a tensor as pieces, one
-// behind the other; on a device each has its own place, and between them is nothing.
+// Rows so far apart that no machine has memory for what is between them. A few of them lead to
+// offsets beyond 2^31 elements, where 32-bit arithmetic ends. The host keeps such a tensor as
+// pieces, one behind the other. On a device each piece has its own place, and no memory is between
+// them.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace plumbline {
 std::string real_text(std::uint32_t bits);
 
 // Decimals ("1", "-0.5", "1e-3", "inf"), rounded to nearest even, or "0x" and up to eight
-// hexadecimal digits of bits. Nothing for anything else, and for decimals beyond the range of f32.
+// hexadecimal digits of bits. nullopt for anything else, and for decimals beyond the range of f32.
 std::optional<std::uint32_t> parse_real(std::string_view text);
 
 }  // namespace plumbline

@@ -179,7 +179,7 @@ std::vector<std::int64_t> blocks_shape(std::int64_t heads, std::int64_t length,
   return {vary ? 1 : batch, heads, (rows + kScaleBlock - 1) / kScaleBlock};
 }
 
-// The shape of a tensor that is no matrix; nothing when the problem goes without it.
+// The shape of a tensor that is no matrix; nullopt when the problem goes without it.
 std::optional<std::vector<std::int64_t>> vector_shape(std::string_view name, const Problem& problem,
                                                       const Manifest& manifest) {
   const std::int64_t batch = problem.integer("batch"), heads = problem.integer("heads"),

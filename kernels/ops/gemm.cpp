@@ -149,7 +149,7 @@ conversion to an 8-bit D. Scales of tensors, rows and columns belong to the epil
 promotes a partial sum, or by the instruction where the unit has `.block_scale`. Where the contract dequantizes B, its scales and zero point are applied before the product. Scales are shared by all
 matrices of a batch.
 
-Errors of a problem, whatever the kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
+Errors of a problem, for every kernel: a leading dimension shorter than the stored row, outputs of different batch elements that overlap,
 sizes whose storage 63 bits cannot count.
 
 Reals are written as the shortest decimal that reads back to the same f32 (`0.1`, `-0`, `inf`); a NaN as its bits (`0x7fc00000`), and any

@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// The number that all of the text is, without sign "+", prefix or space; nothing where it is none
+// The number that all of the text is, without sign "+", prefix or space; nullopt where it is none
 // or does not fit. Of floating-point numbers "inf" and "nan" are some.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {

@@ -69,8 +69,8 @@ AccumulatorRange accumulator_range(const AccumulatorGrid& grid, const Dyadic& su
 
 // Let z be the value a conforming accumulator holds, |z - y| <= E, and z1 <= y <= z2 the
 // accumulator values next to y (equal when y is one). If z <= y then z <= z1 <= y, so |z1 - y| <=
-// E; else z >= z2 >= y and |z2 - y| <= E. Hence one of g(z1), g(z2) is admissible whatever E is,
-// and if both are `got` then got is. With y known to an enclosure, take z1 at or below and z2 at or
+// E; else z >= z2 >= y and |z2 - y| <= E. Hence one of g(z1), g(z2) is admissible for every E, and
+// if both are `got` then got is. With y known to an enclosure, take z1 at or below and z2 at or
 // above all of it: g is monotone, so equal ends leave nothing else in between. With stochastic
 // rounding the same holds with the lowest code of the lower end and the highest of the upper.
 bool ElementRule::surely_admissible(const SumEnclosure& sum, std::uint64_t got) const {

@@ -4,7 +4,7 @@
 // bit for bit; nothing is compared with a tolerance. Since g is monotone, the admissible outputs
 // lie between g of the two ends, and membership is a bisection over the accumulator's numbers (an
 // output grid finer than the accumulator's has codes between the ends that no z gives). Factors of
-// 0, Inf or NaN in the epilogue make NaN of some values: then the rule holds for each stretch of
+// 0, Inf or NaN in the epilogue make NaN of some values: then the rule holds for each range of
 // numbers between them. Where a smooth activation, or numbers that may count as 0, leave g
 // uncertain, its range over the two ends stands for g of all between: every output in it is
 // admissible.
@@ -58,7 +58,7 @@ class ElementRule {
         regular_(epilogue.regular(operands)),
         falling_(epilogue.falling(operands)) {}
 
-  // True when `got` is admissible whatever E is. For sums that cannot overflow on the way.
+  // True when `got` is admissible for every E. For sums that cannot overflow on the way.
   bool surely_admissible(const SumEnclosure& sum, std::uint64_t got) const;
 
   // Between the outputs of the ends of a range: necessary for being inside, and cheap. Finite
@@ -92,7 +92,7 @@ class ElementRule {
  private:
   float value(std::int64_t index) const { return epilogue_.value(grid_.value(index), operands_); }
 
-  // Stretches of a range, in order, over which g is monotone or NaN throughout.
+  // Parts of a range, in order, over which g is monotone or NaN throughout.
   struct Piece {
     GridRange range;
     bool nan;

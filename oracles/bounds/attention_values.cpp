@@ -131,7 +131,7 @@ struct ValueUnit {
   bool flushes;  // f32 arithmetic loses subnormal numbers
 };
 
-// What a sum loses that counts as 0 below 2^-126: nothing where it is a multiple of more.
+// What a sum loses that counts as 0 below 2^-126: 0 where it is a multiple of more.
 HWY_INLINE V flushed_sum(V lattice) {
   const V smallest = splat(kF32Minimum);
   return hn::IfThenElseZero(hn::Lt(lattice, smallest), smallest);

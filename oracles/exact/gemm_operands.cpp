@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kTile = 64;
 
-// One operand as [batch, rows, k], whatever its tensor calls these dimensions. Strides in elements.
+// One operand as [batch, rows, k], under any names of its tensor's dimensions. Strides in elements.
 struct Source {
   const Format* format = nullptr;
   const std::byte* first = nullptr;

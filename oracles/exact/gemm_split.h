@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operands split for exact products, and the product of some rows of A with some columns of B over
-// a stretch of k as hi + lo (see gemm_sums.cpp for the theory). Inside oracles/exact only:
-// gemm_sums.h and gemm_block_sums.h are the doors.
+// a range of k as hi + lo (see gemm_sums.cpp for the theory). For oracles/exact and its tests only:
+// other code includes gemm_sums.h or gemm_block_sums.h.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct LowPart {
   double value;
 };
 
-// Some rows over a stretch of k, split. The memory is kept for the next rows: touching new pages is
-// a good part of the time that does not go into products.
+// Some rows over a range of k, split. The memory is kept for the next rows: touching new pages is a
+// good part of the time that does not go into products.
 struct SplitRows {
   Buffer high;               // high[i * depth + p]
   bool many = false;         // the low parts are
@@ -67,7 +67,7 @@ class SplitRowsPool {
 void split_rows(const Side& side, std::int64_t begin, std::int64_t depth, std::int64_t most,
                 int threads, SplitRows& out);
 
-// One block of rows of A against one panel of columns of B over one stretch of k. hi and lo point
+// One block of rows of A against one panel of columns of B over one range of k. hi and lo point
 // at the block's first element and have row length n.
 void add_block(const Side& a, SplitRows& split_a, std::int64_t columns, const SplitRows& split_b,
                std::int64_t begin, std::int64_t depth, double* hi, double* lo, std::int64_t n);

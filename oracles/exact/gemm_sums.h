@@ -29,7 +29,7 @@ SumEnclosures gemm_sums(const GemmOperands& operands, int threads);
 // 40 times slower).
 SumEnclosures gemm_sums_without_blas(const GemmOperands& operands, int threads);
 
-// One sum, exactly, whatever the exponents.
+// One sum, exactly, for all exponents.
 Dyadic exact_dot(const float* row, const float* column, std::int64_t k);
 
 }  // namespace plumbline

@@ -10,15 +10,15 @@
 
 namespace plumbline {
 
-// Thrown by for_each_piece() and stop_if_given_up() when nobody wants the result any more.
+// Thrown by for_each_piece() and stop_if_given_up() when the result is not wanted any more.
 class GivenUp : public std::exception {
  public:
   const char* what() const noexcept override { return "given up"; }
 };
 
 // While one lives, for_each_piece() of this thread, and of the pieces within, begins no piece once
-// the flag is true, and throws GivenUp, as stop_if_given_up() does. Without one it runs to its end.
-// Null: nobody asks.
+// the flag is true, and throws GivenUp, as stop_if_given_up() does. Without one, and where the flag
+// is null, it runs to its end.
 class GiveUpOn {
  public:
   explicit GiveUpOn(const std::atomic<bool>* flag);

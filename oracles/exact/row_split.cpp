@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Sums are kept in this many lanes whatever the vector length, so that their bits are the same
+// Sums are kept in this many lanes for every vector length, so that their bits are the same
 // everywhere.
 constexpr int kLanes = 16;
 

@@ -45,8 +45,8 @@ inline Placed place(float x, float y, std::uint64_t lowest, std::uint64_t droppe
 constexpr int kChunk = 64;
 
 PLUMBLINE_PER_PROCESSOR
-void place_stretch(const float* row, const float* column, std::uint64_t lowest,
-                   std::uint64_t dropped, std::int64_t* addends, std::uint64_t* bins) {
+void place_chunk(const float* row, const float* column, std::uint64_t lowest, std::uint64_t dropped,
+                 std::int64_t* addends, std::uint64_t* bins) {
   for (int p = 0; p < kChunk; ++p) {
     const Placed placed = place(row[p], column[p], lowest, dropped);
     addends[p] =
@@ -67,13 +67,13 @@ void Superaccumulator::add_narrow(const float* row, const float* column, std::in
   std::array<std::uint64_t, kChunk> bins;
   for (std::int64_t p = 0; p < k; p += kChunk) {
     if (k - p >= kChunk) {
-      place_stretch(row + p, column + p, kLowest, 53 - width, addends.data(), bins.data());
+      place_chunk(row + p, column + p, kLowest, 53 - width, addends.data(), bins.data());
     } else {
       std::array<float, kChunk> row_end{}, column_end{};
       std::copy(row + p, row + k, row_end.begin());
       std::copy(column + p, column + k, column_end.begin());
-      place_stretch(row_end.data(), column_end.data(), kLowest, 53 - width, addends.data(),
-                    bins.data());
+      place_chunk(row_end.data(), column_end.data(), kLowest, 53 - width, addends.data(),
+                  bins.data());
     }
     for (int i = 0; i < kChunk; i += kCopies) {
       copies[0][bins[i]] += addends[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Superaccumulator: a sum of products of f32 numbers as one wide fixed-point number, exact whatever
-// the exponents and in time that does not depend on the data (about 1 ns a product). The number is
-// cut into bins of 32 bits, each kept in a wider integer, so a product is added to one bin and
-// carries wait until the end.
+// Superaccumulator: a sum of products of f32 numbers as one wide fixed-point number, exact for all
+// exponents and in time that does not depend on the data (about 1 ns a product). The number is cut
+// into bins of 32 bits, each kept in a wider integer, so a product is added to one bin and carries
+// wait until the end.
 #pragma once
 
 #include <array>

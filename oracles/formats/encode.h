@@ -34,8 +34,8 @@ struct EncodeOptions {
 // A value known well enough to round: a Decoded value, plus "and a little more in magnitude" when
 // something non-zero below the last bit of the significand was dropped. The significand may use all
 // 64 bits; when sticky is set it must reach at least one bit below the last bit of the result, or
-// nobody could say which way to round (asserted). A significand of 0 with sticky is a non-zero
-// value smaller than half the smallest number of any format.
+// the direction of rounding would be unknown (asserted). A significand of 0 with sticky is a
+// non-zero value smaller than half the smallest number of any format.
 struct Unrounded {
   Decoded value;
   bool sticky = false;

@@ -31,7 +31,7 @@ std::optional<std::int64_t> sum(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-// Logical elements; nothing when 63 bits cannot count them. An empty tensor is empty however large
+// Logical elements; nullopt when 63 bits cannot count them. An empty tensor is empty however large
 // its other sizes.
 std::optional<std::int64_t> checked_count(std::span<const std::int64_t> shape) {
   std::optional<std::int64_t> count = 1;

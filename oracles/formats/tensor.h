@@ -22,7 +22,7 @@ struct TensorLayout {
   std::int64_t offset = 0;            // of element (0, ..., 0), in elements
 
   // Whether a layout that came from outside can be used at all: one stride per dimension, nothing
-  // negative (but the stride of a dimension of size 1, which nobody reads), and storage that 63
+  // negative (but the stride of a dimension of size 1, which is never read), and storage that 63
   // bits can count. The other members assert what this reports.
   Status check() const;
 

@@ -150,8 +150,8 @@ struct Fp4Operands {
   }
 };
 
-// An addend of a node: significand * 2^exponent, aligned as a number of this weight; nothing where
-// the products or a scale are all zero.
+// An addend of a node: significand * 2^exponent, aligned as a number of this weight. The default, 0
+// without weight, is that of products or a scale that are all zero.
 struct Addend {
   std::int64_t significand = 0;
   int exponent = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fragments as the vector path unpacks them: vectors over the rows of A, operands as f32 or as
-// 16-bit integers. GEMMs multiply one A by several B in a row, so whoever runs them keeps this from
-// one mma to the next.
+// 16-bit integers. GEMMs multiply one A by several B in a row, so their caller keeps this from one
+// mma to the next.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // node() and dot(): the arithmetic of tensor cores as it is specified, one step after the other,
-// with nothing done for speed. Whatever is fast elsewhere is compared with this file bit for bit.
+// with nothing done for speed. Tests compare the faster implementations with this file bit for bit.
 #include "oracles/models/node.h"
 
 #include <algorithm>

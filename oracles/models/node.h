@@ -42,7 +42,7 @@ std::uint32_t node(const NodeModel& model, const Format& a_format, const Format&
                    std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
                    std::uint32_t c);
 
-// The same for operands decoded already, by whoever uses each of them many times.
+// The same for operands that are decoded already, for callers that use each of them many times.
 std::uint32_t node(const NodeModel& model, const Format& a_format, const Format& b_format,
                    std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c);
 

@@ -54,7 +54,7 @@ class Node {
     alignment_ = std::max(alignment_, a_exponent + b_exponent);
   }
 
-  // Products that are added exactly; one that is not 0 aligns, whatever they come to.
+  // Products that are added exactly. Each one that is not 0 aligns, also where they sum to 0.
   void add_group(RealSpan a, RealSpan b) {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {

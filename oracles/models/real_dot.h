@@ -32,7 +32,7 @@ struct RealOperands {
                      const NodeModel& node);
 };
 
-// A stretch of them.
+// Some of them, one behind the other.
 struct RealSpan {
   std::span<const double> values;
   std::span<const int> exponents;

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// Factors that give every row and every column exact values of about 1, whatever its scales: 1 /
-// (r_i c_j). What is zero throughout counts for nothing.
+// Factors that bring the exact values of every row and every column to about 1, for all scales: 1 /
+// (r_i c_j). Rows and columns of zeros have the factor 0.
 std::vector<double> weights_of(const EnvelopeSample& sample) {
   const auto rows = static_cast<std::size_t>(sample.rows),
              columns = static_cast<std::size_t>(sample.columns);

@@ -59,7 +59,8 @@ struct Suspicion {
 struct EnvelopeResult {
   std::vector<Suspicion> suspicions;  // the most certain first
   // The smallest effects that would be suspect on four draws, nine times in ten: on any tile, on
-  // the bias, whatever their sign and the model's own. Infinite where nothing could be.
+  // the bias, for either sign and beside the effect that the model itself has. Infinite where no
+  // effect could be.
   double detectable_factor = 0, detectable_bias = 0;
   std::int64_t detectable_flips = -1;  // -1: not counted
 };

@@ -25,7 +25,7 @@ struct GemmRectangle {
 };
 
 // Why a contract has no model of which an execution would be typical: nothing is promised about its
-// order, or it rounds at random; or there is nothing to model. Nothing where there is one.
+// order, or it rounds at random; or there is nothing to model. nullopt where there is one.
 std::optional<std::string> no_model_because(const Contract& contract);
 
 class GemmModel {

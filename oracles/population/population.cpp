@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Sets of columns: those of one lane, fragment or tile of whatever size kernels like.
+// Sets of columns: those of one lane, fragment or tile of the sizes that kernels use.
 struct Division {
   std::int64_t width, count;  // column j belongs to set j / width % count
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The matrices that an output consists of, where it is made of GEMMs alone: those of a batch, of
 // the groups of a grouped GEMM, or the one of a gradient. They lie one below the other, so that all
-// rows of an output can be looked at together, whatever operation it is.
+// rows of an output can be looked at together, for every operation.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ class StagedHead {
 };
 
 // Outputs "o" and, where the problem has it, "lse". `sources`: f32 tensors of the shapes of Q, K
-// and V, whatever their scales. Everything outlives the result and must be finite.
+// and V, whichever scales these have. Everything outlives the result and must be finite.
 struct AttentionSources {
   const Tensor *q = nullptr, *k = nullptr, *v = nullptr;
 };

@@ -19,8 +19,8 @@ namespace plumbline {
 // The nearest f32.
 inline double to_f32(double x) { return static_cast<double>(static_cast<float>(x)); }
 
-// fma(a, b, c) rounded once to f32 from all bits, whatever doubles they are (as long as a * b does
-// not underflow in double).
+// fma(a, b, c) rounded once to f32 from all bits, for all doubles (as long as a * b does not
+// underflow in double).
 float f32_fma(double a, double b, double c);
 
 // Faults a kernel may have in these two stages.

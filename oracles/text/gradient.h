@@ -20,7 +20,7 @@ struct GradientStatement {
   std::vector<Name> wrt, saved;
 };
 
-// The text, as somebody would write it: inputs are the gradients dy of the operation's outputs,
+// The text, as an engineer would write it: inputs are the gradients dy of the operation's outputs,
 // what it reads of the operation's inputs, and what was saved; outputs are the gradients dx of
 // `wrt`. All else that it needs is computed again. Errors name the line of `forward` or of the
 // statement, both of which are in the file `path`.

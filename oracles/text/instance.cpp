@@ -56,7 +56,7 @@ bool follows(const Expression& node) {
   }
 }
 
-// Calls with what is read whatever conditions hold: not what they choose from or count.
+// Visits what is read under all conditions: not what conditions choose from or count.
 template <typename Visit>
 void visit_needed(const Expression& node, const Visit& visit) {
   visit(node);
@@ -499,9 +499,9 @@ Status Instance::check_ends(const Expression& node) const {
   return agree;
 }
 
-// What has no value whatever the data are, at the ends of the indices around it. What is read under
-// a condition, what depends on data and what goes wrong between the ends, is found when it is read
-// (reference/text/evaluator.h).
+// Reports what has no value for any data, at the ends of the indices around it. What is read
+// under a condition, what depends on data and what goes wrong between the ends, is found when it is
+// read (reference/text/evaluator.h).
 Status Instance::check_defined(const Expression& node, std::vector<std::int64_t>& slots,
                                int ends) const {
   if (node.type == Type::integer && follows(node)) {

@@ -24,7 +24,7 @@ struct Setting {
 class Instance {
  public:
   // Errors: sizes that do not fit each other, elements that no line or two lines compute,
-  // subscripts and quotients of integers that have no value whatever the data are.
+  // subscripts and quotients of integers that have no value for any data.
   static Result<Instance> make(std::shared_ptr<const Program> program, Setting setting);
 
   const Program& program() const { return *program_; }

@@ -14,7 +14,7 @@
 namespace plumbline::text {
 namespace {
 
-// More is no operation that somebody wrote, and trees this deep would take the stack.
+// No real operation has more, and deeper trees would overflow the stack.
 constexpr int kDeepest = 200, kRulesOfABracket = 3, kDeepestTree = 1000;
 constexpr std::size_t kMostNodes = 100000;
 

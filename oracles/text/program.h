@@ -33,7 +33,7 @@ enum class Op : std::uint8_t {
   integer_multiply,
   floor_divide,
   remainder,
-  // Of real numbers (children of whatever type).
+  // Of real numbers (children of any type).
   sum,      // of all children, in any order; negated where `negative` says
   product,  // of all children, in any order
   quotient,

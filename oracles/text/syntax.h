@@ -68,7 +68,7 @@ struct Parameter {
   Place place;
   bool is_tensor = false;
   std::vector<NodePtr> sizes;
-  std::string type;  // "s32", "int", "e4m3"; empty: real numbers of whatever format a manifest says
+  std::string type;  // "s32", "int", "e4m3"; empty: real numbers of the format that a manifest says
   bool output = false;
   bool inout = false;     // an input that the kernel writes over
   bool optional = false;  // an output that a kernel need not have

@@ -205,7 +205,7 @@ Html heat_map(const ErrorMap& p) {
   return figure_around("Error map", words, content, &table);
 }
 
-// "warp 3 of 4", "lanes 0, 1, 2 and 3 of 32"; nothing where it is most of them, or where the
+// "warp 3 of 4", "lanes 0, 1, 2 and 3 of 32"; empty where it is most of them, or where the
 // `threads` that they belong to are too few to tell.
 std::string some_of(const std::set<std::size_t>& some, std::size_t all, std::size_t threads,
                     std::string_view noun) {

@@ -307,7 +307,7 @@ Read without_runs(Read table, std::size_t count, std::string& error) {
     table.erase(runs);
     table["each"] = std::move(each);
   }
-  // What a column holds are values, whatever they look like.
+  // What a column holds are values, also where they look like tables.
   if (is_column(table)) return table;
   for (Read& part : table) part = without_runs(std::move(part), count, error);
   return table;

@@ -24,7 +24,7 @@ namespace plumbline {
 Json table_of(const std::vector<Json>& objects);
 
 // Whether `count` objects can be taken from a table without more memory than any record needs: a
-// few bytes of a file that nobody trusts may stand for any number of long texts.
+// few bytes of an untrusted file may stand for any number of long texts.
 bool fits_memory(const nlohmann::json& table, std::size_t count);
 
 // The table with "each" in place of "runs". Errors: runs that are none, or of more than `count`

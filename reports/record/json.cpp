@@ -164,7 +164,7 @@ Error broken(const std::string& path, std::string_view what) {
           "record.json may be whole"};
 }
 
-// Why a record of another version cannot be read; nothing for one of this version, and for what is
+// Why a record of another version cannot be read; nullopt for one of this version, and for what is
 // no record at all.
 std::optional<Error> other_format(const std::string& path, const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("plumbline") || !json["plumbline"].is_string()) return {};

@@ -40,7 +40,7 @@ struct MutantRecord {
   std::string source;         // "main_loop.cuh:47"
   std::string before, after;  // the PTX statement
   // Caught ones, where rules of other projects were asked: those that accept every case that the
-  // kernel completed. Nothing where it completed none, since there are no outputs then.
+  // kernel completed. nullopt where it completed none, since there are no outputs then.
   std::optional<std::vector<std::string>> accepted_by;
   double elapsed_ms = 0;  // goes to the object `circumstances`
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON from a file that somebody else may have written.
+// JSON from a file that another program may have written.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// The value of a JSON text; nothing where it is no JSON, where an object has a key twice (readers
-// differ in which value they take), or where lists are nested deeper than any file of ours. The
-// time it takes grows with the length of the text, whatever is in it.
+// The value of a JSON text; nullopt where it is no JSON, where an object has a key twice (readers
+// differ in which value they take), or where lists are nested deeper than in any file of ours. The
+// time it takes grows with the length of the text, not with its content.
 std::optional<nlohmann::json> parse_json(std::string_view text);
 
 }  // namespace plumbline

@@ -105,8 +105,8 @@ struct StochasticRecord {
   // What so many draws leave open: at least `bits - uncertainty` of them, in 99 % of runs, with
   // 95 % confidence, if results are normally distributed.
   double uncertainty = 0;
-  // Bits that every draw shares with the mean (median element), whatever their distribution: they
-  // hold in `shared_probability` of runs with 95 % confidence.
+  // Bits that every draw shares with the mean (median element), for every distribution: they hold
+  // in `shared_probability` of runs with 95 % confidence.
   double shared_bits = 0, shared_probability = 0;
   double deviation = 0;  // root mean square, relative to the exact output
   double of_bound = 0;   // median of deviation / certified bound; NaN where there is none

@@ -214,7 +214,7 @@ std::string describe_incomplete(const RunRecord& record) {
   const auto add = [&](const std::string& what) {
     why += fmt::format("{}{}", why.empty() ? "" : ", and ", what);
   };
-  // Whoever stops a search has what was found till then.
+  // A search that is stopped has what it found until then.
   if (record.interrupted && record.verb != "fuzz") add("the run did not end");
   if (record.stopped_after > 0) add("the run " + stop_text(record.stopped_after));
   if (why.empty()) return "";

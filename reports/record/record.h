@@ -95,7 +95,7 @@ struct CodeParts {
 };
 
 struct CaseRecord {
-  std::int64_t position = 0;  // in the whole plan, whatever part of it this run was
+  std::int64_t position = 0;  // in the whole plan, also where this run was a part of it
   std::string kernel;
   std::string text;    // canonical case text: replays with `plumbline replay`
   std::string device;  // "emulator sm_90"
@@ -289,7 +289,7 @@ struct RunRecord {
 // The errors of a case that passed, to six digits: no report shows more, and records are shorter.
 void shorten_figures(CaseRecord& record);
 
-// What a kernel's record says whatever cases ran.
+// What a kernel's record says apart from its cases.
 KernelRecord without_cases(const KernelRecord& kernel);
 
 // How a run ended that was to end with so many failures: "stopped at its first failure".

@@ -174,7 +174,7 @@ program=$whole_program
 "$program" verify --kernel mine/mine.toml --profile quick --only 'm<=16 n<=16' --no-corpus --no-shrink --on emulator --format json >/dev/full
 [ $? = 1 ] || { echo "FAILED: a full standard output changed the exit code"; failed=$((failed + 1)); }
 "$program" list >/dev/full 2>full.log
-[ $? = 3 ] && grep -q "the output could not be written" full.log || { echo "FAILED: nobody heard of a list that was lost"; failed=$((failed + 1)); }
+[ $? = 3 ] && grep -q "the output could not be written" full.log || { echo "FAILED: no message said that a list was lost"; failed=$((failed + 1)); }
 expect 2 "cannot write into the output folder" verify gemm_bf16 --profile quick --only 'm=1' --out /proc/plumbline --on emulator
 
 # Limits on address space and processes end a run with a message, or slow it down; it never hangs. (OpenBLAS waits forever

@@ -105,7 +105,7 @@ expect 2 "no_lse.safetensors: output lse is missing" check no_lse.safetensors
 expect 0 "output lse is not in the dump and was not judged" check no_lse.safetensors --partial
 expect 0 "output lse is not in 2 of 3 dumps" check no_lse.safetensors no_lse.safetensors attention.safetensors --partial
 expect 2 "groups.safetensors: the group sizes add up to" check groups.safetensors
-# It is said of the kernel that lacks it, whatever comes behind.
+# The message is about the kernel that lacks the output, also where other dumps follow.
 expect 0 "output lse is not in the dump and was not judged pass gemm_bf16" check no_lse.safetensors gemm.safetensors --partial
 expect 2 "output h is missing: y is judged by it" check no_h.safetensors --partial
 expect 0 "output y is not in the dump" check no_y.safetensors --partial

@@ -1,4 +1,4 @@
-# What `plumbline check` says of outputs whose order of additions nobody declared: those of orders that
+# What `plumbline check` says of outputs whose order of additions is not declared: those of orders that
 # kernels use pass and are named; outputs that are wrong in ways a tolerance lets pass fail, or are
 # mistrusted. The tensor cores here are written in numpy from docs/numbers.md, apart from plumbline's.
 # Usage: check_gate.py PROGRAM K [K ...]
@@ -108,7 +108,7 @@ def write(path, tensors, metadata):
 
 
 MANIFEST = """computes   = "gemm"
-summary    = "a product whose order of additions nobody declared"
+summary    = "a product whose order of additions is not declared"
 ptx        = "elsewhere.ptx"
 targets    = [{target}]
 entry      = "elsewhere"

@@ -143,7 +143,7 @@ done
 check 'slurm.sh merge' bash "$source/docs/ci/slurm.sh" merge
 [ -s merged/record.json ] || { echo "FAILED: the shards were not merged"; failed=$((failed + 1)); }
 
-# A restored cache: kept for the same sources whatever their times, gone for others, but for the compiler.
+# A restored cache: kept for the same sources with any times, gone for others, but for the compiler.
 mkdir -p cached/scripts cached/build/release cached/build/cuda
 cp "$source/scripts/reuse_build" cached/scripts
 echo 'int x;' >cached/a.cpp

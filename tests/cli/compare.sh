@@ -61,7 +61,7 @@ expect 1 "not accepted: mine breaks its promise" accept bad/latest
 sed 's/"gemm_bf16"/"mine"/' plumbline-baseline.json >mine.json
 expect 1 "fail now" compare mine.json bad/latest
 
-# What failed runs again, whatever planned it.
+# What failed runs again, also without the seed that planned it.
 expect 1 "1 failed" "${broken[@]}" --seed 7 --out seeded
 expect 0 "together" propagate rmsnorm_bf16 --on emulator --out seeded
 expect 1 "1 failed" "${broken[@]}" --failed --out seeded

@@ -37,7 +37,7 @@ fault no_cluster bf16_pair '/^cluster/d' "says .cta_group::2, and CTA rank 0 of 
 fault no_meeting bf16_pair '/barrier.cluster.(arrive|wait)/d' "with nothing that says that this CTA has begun"
 fault own_mbarrier bf16_pair 's/and.b32 	%r16, %r15, -16777224/and.b32 	%r16, %r15, -8/' "CTA rank 0 warp 0"
 fault to_one bf16_pair 's/cvt.u16.u32 	%rs1, %r83/mov.u16 %rs1, 1/' "waits for mbarrier"
-fault to_nobody bf16_pair 's/cvt.u16.u32 	%rs1, %r83/mov.u16 %rs1, 4/' "a commit to the CTAs 0x4 of a cluster of 2"
+fault to_no_cta bf16_pair 's/cvt.u16.u32 	%rs1, %r83/mov.u16 %rs1, 4/' "a commit to the CTAs 0x4 of a cluster of 2"
 fault half_of_b bf16_pair 's/box     = \[64, 32\]/box     = [64, 16]/' "bytes"
 fault not_freed_by_both bf16_pair '/tcgen05.dealloc/d' "ends with 64 columns of tensor memory allocated"
 

@@ -7,7 +7,7 @@ unset CI
 export PYTHONPATH=$tests/../../scripts PYTHONDONTWRITEBYTECODE=1 # cases_of() of record_cases.py
 passed=0 failed=0
 
-# expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, whatever its line breaks, within $patience (300) seconds.
+# expect CODE TEXT ARGUMENTS...: $program exits with CODE and says TEXT, with any line breaks, within $patience (300) seconds.
 expect() {
   local code=$1 text=$2 output status
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What scripts/gpu/run brings back from a GPU machine, with stand-ins for the programs: the evidence,
-# and what was measured, whatever fails.
+# and what was measured, also where a program fails.
 # Usage: gpu_evidence.sh SOURCE
 set -u
 source=$1

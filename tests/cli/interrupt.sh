@@ -155,7 +155,7 @@ wait "$pid" || status=$?
 [ "$status" = 130 ] || { echo "exit $status, not 130"; cat oracle.log; exit 1; }
 [ $((SECONDS - start)) -lt 15 ] || { echo "the oracle took $((SECONDS - start)) s to stop"; exit 1; }
 
-# Whoever reads the output may leave (head): the run goes on, and its record is whole.
+# The reader of the output may leave (head): the run goes on, and its record is whole.
 set +e
 "$1" verify softmax_bf16 --profile quick --only class=normal --on emulator --no-corpus --format json --out piped 2>&1 | head -1 >/dev/null
 status=${PIPESTATUS[0]}

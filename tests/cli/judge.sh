@@ -17,7 +17,7 @@ submission() {
 }
 judge() { expect "$1" "$2" judge "$3" --task task.toml "${@:4}"; }
 
-# Right ones, whatever the seed.
+# Right ones, with any seed.
 judge 0 "silu_and_mul.cu conforms" silu_and_mul.cu
 submission precise 's/__expf\(-g\)/expf(-g)/'
 judge 0 "conforms" precise.cu --seed 7
@@ -131,7 +131,7 @@ expect 2 "wrong.toml:2" judge zeros.cu --task wrong.toml
 mkdir elsewhere && cp silu_and_mul.op elsewhere
 sed 's,computes.*,computes = "elsewhere/silu_and_mul.op",' task.toml >far.toml
 expect 2 "lies beside its manifest" judge zeros.cu --task far.toml
-sed "s/^source .*/  'source' = 'any name.cu' # whatever/" task.toml >quoted.toml
+sed "s/^source .*/  'source' = 'any name.cu' # a comment/" task.toml >quoted.toml
 expect 0 "conforms" judge silu_and_mul.cu --task quoted.toml
 
 echo "$passed passed, $failed failed"

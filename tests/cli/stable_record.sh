@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two equal runs give the same record.json but for `circumstances`, whatever the number of threads; junit.xml is well-formed and the
+# Two equal runs give the same record.json but for `circumstances`, with any number of threads; junit.xml is well-formed and the
 # shards of a plan are the plan. Usage: stable_record.sh PROGRAM
 set -eu
 tests=$(dirname "$(realpath "$0")")

@@ -6,7 +6,7 @@
 set -u
 program=$1 source=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-patience=1800  # some take a minute to compile, and nobody waits for them
+patience=1800  # some take a minute to compile
 projects=$source/build/third_party
 python3 "$source/tests/third_party/packages.py" "$projects"
 if ! python3 -c "import triton" 2>/dev/null; then

@@ -45,7 +45,7 @@ expect 1 "read of unwritten memory" verify --kernel no_barrier/no_barrier.toml $
 fault one_too_many matmul_e4m3_sm_89 '0,/setp.lt.s32/s//setp.le.s32/'
 expect 1 "matmul.py:" verify --kernel one_too_many/one_too_many.toml $quick --only 'k<=200'
 
-# tcgen05: nobody waits for products, a store to tensor memory is not waited for, and its columns are not freed.
+# tcgen05: no thread waits for products, a store to tensor memory is not waited for, and its columns are not freed.
 fault no_product_wait matmul_e4m3_sm_100 's/mbarrier.try_wait[^;]*;/mov.pred complete, 1;/'
 expect 1 "a product of warp" verify --kernel no_product_wait/no_product_wait.toml $quick --only 'class=normal k<=64'
 fault no_stored matmul_e4m3_sm_100 '/tcgen05.wait::st/d'

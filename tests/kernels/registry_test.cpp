@@ -81,7 +81,7 @@ TEST(Registry, TakesManifestsFromOutside) {
   const std::string mine = folder.write("mine.toml", read_file(shipped_manifest_path()));
   EXPECT_TRUE(registry->add(mine).ok());
   EXPECT_NE(registry->find("mine"), nullptr);
-  // Nobody who names a manifest, and no kernel, means all of the others.
+  // A command line that names a manifest, and no kernel, means none of the others.
   EXPECT_EQ(matches(*registry, {}), "mine");
   EXPECT_EQ(matches(*registry, {"*"}), "gemm_bf16 mine");
   const Status again = registry->add(mine);

@@ -110,7 +110,7 @@ TEST(Change, ABrokenPromiseIsWorseAndAKeptOneBetter) {
 }
 
 // A class that the old side has no cases of, and a new kernel, break promises all the same.
-TEST(Change, FailuresCountWhateverTheOtherSideHas) {
+TEST(Change, FailuresCountWithoutCasesOfTheOtherSide) {
   const CaseRecord good = with_share("normal", 0.5);
   CaseRecord failing = with_share("ties", 17);
   failing.verdict = Verdict::fail;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads what plumbline writes for other programs, and what docs/ci has people copy, as strictly as can be had.
+"""Reads what plumbline writes for other programs, and what docs/ci has people copy, as strictly as is possible.
 
     strict_readers.py SAMPLE_REPORT SOURCE PROGRAM
 
@@ -37,7 +37,7 @@ SCHEMAS = {
 }
 
 
-# Nobody publishes a schema: what GitLab's manual demands of a code quality report ("Code Quality report format").
+# No schema is published: what GitLab's manual demands of a code quality report ("Code Quality report format").
 CODE_QUALITY = {
     "type": "array",
     "items": {

@@ -28,8 +28,9 @@ struct DraftSource {
   std::vector<std::string> parameters{};  // what a CUDA source calls them; empty: not known
 };
 
-// The manifest's text. It can be read whatever was guessed, where every parameter has 1, 2, 4 or 8
-// bytes; a struct or tensor map by value is named in a comment, and the manual's page for it.
+// The manifest's text. It can be read for every guess, where every parameter has 1, 2, 4 or 8
+// bytes. A comment names each struct or tensor map that is passed by value, and the manual's page
+// for it.
 std::string draft_manifest(const emulator::EntrySurvey& entry, const OperationGuess& guess,
                            const DraftSource& source);
 

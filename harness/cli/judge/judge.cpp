@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// plumbline judge: a kernel that is not trusted, written for a task by somebody or some program. It
-// is compiled in a sandbox, and its PTX verified in a second one, with inputs that it cannot know.
+// plumbline judge: an untrusted kernel, which another person or a program wrote for a task. It is
+// compiled in one sandbox, and its PTX is verified in a second one, with inputs that it cannot
+// know.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ Result<Task> read_task(const std::string& path, const std::string& submission) {
   if (!manifest) return manifest.error();
   const Result<std::string> text = read_text_file(path, "");
   if (!text) return text.error();
-  Task task{.name = "submission",  // whatever others are called
+  Task task{.name = "submission",  // the same for every file name
             .table = toml::parse(*text),
             .targets = manifest->targets};
   toml::table& table = task.table;

@@ -109,7 +109,7 @@ Result<SandboxOutcome> run_in_sandbox(const SandboxCommand& given, const fs::pat
   for (const fs::path& path : given.shown) bubble.show(path);
   if (!nvcc.empty()) {
     const fs::path bin = fs::canonical(nvcc).parent_path();
-    // Not whatever folder a script called nvcc lies in: it may be somebody's home.
+    // Only the folder of a toolkit: a script that is called nvcc may lie in a home folder.
     if (fs::exists(bin.parent_path() / "nvvm")) bubble.show(bin.parent_path());
     bubble.add({"--setenv", "PATH", bin.string() + ":/usr/bin:/bin"});
   }

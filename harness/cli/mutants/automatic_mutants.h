@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Faults of the program's own in the PTX of one kernel, as mutants that can run: found, drawn,
-// planted, and kept on disk where somebody will want to look at them.
+// Automatic mutants: faults that plumbline itself plants in the PTX of one kernel. They are found,
+// drawn, planted so that they can run, and written to disk where a user asks for them.
 #pragma once
 
 #include <filesystem>

@@ -120,7 +120,7 @@ void add_own_cases(const UnmutatedKernel& unmutated, const Manifest& kernel, con
   }
 }
 
-// The kernel as it is, on its planned cases; nothing when it fails them, or was interrupted: then
+// The kernel as it is, on its planned cases; nullopt when it fails them, or was interrupted: then
 // its mutants would prove nothing.
 std::optional<UnmutatedKernel> sound_kernel(const Manifest& kernel, const Target& target,
                                             const MutantOptions& options, RunRecord& record,

@@ -23,7 +23,7 @@ KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width
 
 // The largest error in ulp of the narrowest format over a kernel's cases with values of one sign.
 // Elsewhere sums cancel, and a conforming kernel is legitimately millions of ulp from exact;
-// nothing where they do so among these values, too.
+// nullopt where they cancel among these values, too.
 struct RepresentativeError {
   double ulp = 0;
   std::string format;

@@ -268,10 +268,10 @@ inline std::vector<std::string> command_of(const Options& options, const char* v
 
 }  // namespace detail
 
-// Holds all inputs and outputs of one call against the contract of a kernel. `call` is kernel and
+// Judges all inputs and outputs of one call by the contract of a kernel. `call` is kernel and
 // problem as in reports, "gemm_bf16 m=64 n=64 k=512" (docs/operations.md lists the fields); `sm` is
-// the chip that computed the outputs. Throws std::invalid_argument for a view that is none, and
-// std::system_error where no file or process can be had.
+// the chip that computed the outputs. Throws std::invalid_argument for a view that is not valid,
+// and std::system_error where a file or a process cannot be created.
 inline Verdict check(const std::string& call, int sm, const std::vector<TensorView>& tensors,
                      const Options& options = {}) {
   const detail::TemporaryFolder folder;

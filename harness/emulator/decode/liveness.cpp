@@ -55,7 +55,7 @@ class Liveness {
     for (int b = 0; b < static_cast<int>(flow_.blocks.size()); ++b) {
       for (int i = flow_.blocks[b].first; i < flow_.blocks[b].last; ++i) {
         const Instruction& instruction = function_.instructions[i];
-        // Reads come before writes whatever the order of the operands.
+        // Reads come before writes, in every order of the operands.
         for_each_register(instruction, roles, [&](int r, OperandRole role) {
           extend(r, i);
           if (role == OperandRole::write) return;

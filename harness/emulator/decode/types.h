@@ -83,7 +83,8 @@ class Modifiers {
   // .rn .rz .rm .rp
   RoundingMode take_rounding();
 
-  // Whatever only advises the hardware: cache operators, eviction priorities, prefetch sizes, .uni.
+  // Modifiers that only advise the hardware: cache operators, eviction priorities, prefetch sizes,
+  // .uni.
   void take_hints();
 
   // .L2::cache_hint: the last operand is a cache policy, which only advises the hardware, too.

@@ -32,7 +32,7 @@ DeclarationType parse_declaration_type(Cursor& cursor, Space space, bool is_exte
 Declaration parse_declarator(Cursor& cursor, const DeclarationType& type,
                              std::int64_t* initial_bytes_left);
 
-// "( .param .u64 a, .param .align 8 .b8 b[16] )"; nothing if the current token is no parenthesis.
+// "( .param .u64 a, .param .align 8 .b8 b[16] )"; empty if the current token is no parenthesis.
 std::vector<Variable> parse_parameters(Cursor& cursor);
 
 // Skips from an opening bracket to its closing one.

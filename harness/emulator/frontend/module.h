@@ -164,8 +164,9 @@ struct PtxModule {
 };
 
 struct ParseOptions {
-  // Parse only the bodies of these entries and of the functions they reach; the others are skimmed:
-  // files of 66 MB exist, and what nobody launches may hold anything. Empty parses everything.
+  // Parses only the bodies of these entries and of the functions that they reach. The others are
+  // skimmed: files of 66 MB exist, and an entry that is not launched may hold anything. An empty
+  // function parses all bodies.
   std::function<bool(const std::string& entry)> wanted = {};
   // An error in a wanted body is kept in Function::unreadable, and the others are parsed.
   bool keeps_unreadable = false;

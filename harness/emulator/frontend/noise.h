@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Directives without meaning for execution: debug tables, hints, and whatever later PTX versions
-// add.
+// Directives without meaning for execution: debug tables, hints, and directives that later PTX
+// versions add.
 #pragma once
 
 #include "harness/emulator/frontend/cursor.h"

@@ -19,9 +19,10 @@ struct SkimmedBody {
   int column = 1;
 };
 
-// Parses the bodies of the wanted entries, and of whatever they call or take the address of,
-// directly or through tables of addresses. The first error becomes the cursor's, or (where they are
-// to be kept) each is its function's. Nothing where no entry is named.
+// Parses the bodies of the wanted entries, and of the functions that they call or take the address
+// of, directly or through tables of addresses. The first error becomes the cursor's, or, where
+// ParseOptions keeps the unreadable, each error its function's. Parses no body where
+// ParseOptions::wanted is empty.
 void parse_reachable_bodies(Cursor& cursor, ModuleScope& scope, const ParseOptions& options,
                             const std::vector<SkimmedBody>& skimmed);
 

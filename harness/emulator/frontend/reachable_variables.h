@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which variables of a module its parsed functions can reach: a library of kernels has tables for
-// kernels that nobody launches.
+// kernels that are not launched.
 #pragma once
 
 #include <vector>

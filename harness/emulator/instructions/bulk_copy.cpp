@@ -67,9 +67,9 @@ std::optional<TensorMap> read_tensor_map(Warp& warp, const Inst& inst, int lane,
   return map;
 }
 
-// Two elements of 16 bits, or one of 32. The manual leaves the NaN open. Others saw this one, in a
-// public probe of a chip of compute capability 12.1 that filled a tensor of f32; nobody we know of
-// has measured it on an H100, or for 16 bits.
+// Two elements of 16 bits, or one of 32. The manual leaves the NaN open. A public probe of a chip
+// of compute capability 12.1 saw this one in a tensor of f32. We know of no measurement on an H100,
+// or for 16 bits.
 u32 fill_of(const TensorMap& map) { return map.fill_nan ? 0x7ff77ff7 : 0; }
 
 // The row of a box that begins at the coordinates: which of its bytes are the tensor's, and where.

@@ -134,9 +134,9 @@ template <typename T, typename Op>
               [&] { return fmt::format("{} {} by 0", Op::kVerb, dividend); });
 }
 
-// A divisor of 0 is a finding whatever becomes of the result: LLVM, which is behind nvcc and
-// Triton, takes it for undefined behavior and so never computes a quotient ahead of the branch that
-// asks for it.
+// A divisor of 0 is a finding even if no instruction uses the result: LLVM, which is behind nvcc
+// and Triton, takes it for undefined behavior and so never computes a quotient ahead of the branch
+// that asks for it.
 template <typename T, typename Op>
 void divide(Warp& warp, const Inst& inst, std::uint32_t mask) {
   const auto b = lanes<T>(warp, inst.b);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tiles of shared memory that the descriptors of wgmma and tcgen05.mma describe (PTX ISA 9.0
-// sections 9.7.15.5.1.2 and 9.7.16.4.1). Whatever the type, a step of k is 32 bytes: two chunks of
-// 16.
+// sections 9.7.15.5.1.2 and 9.7.16.4.1). For every type a step of k is 32 bytes: two chunks of 16.
 #pragma once
 
 #include <cstddef>

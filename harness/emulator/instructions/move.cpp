@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // mov, selp, slct, cvta, mapa (PTX ISA 9.0 section 9.7.9). Registers are bits: a move copies them
-// whatever the type says.
+// as they are, for every type.
 #include <fmt/format.h>
 
 #include <bit>

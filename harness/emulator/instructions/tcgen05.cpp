@@ -84,7 +84,7 @@ Cta* peer_of(Warp& warp, const Inst& inst, int lane) {
 // --- allocation ---
 
 // Of both CTAs of a pair, each of which executes the instruction: the first one allocates for both.
-// Nothing where there is no room, or after a finding.
+// nullopt where there is no room, or after a finding.
 std::optional<int> allocate_for_pair(Warp& warp, const Inst& inst, int columns) {
   Cta* const peer = peer_of(warp, inst, 0);
   if (peer == nullptr) return std::nullopt;
@@ -252,7 +252,7 @@ struct Place {
   int column, row;  // of the quarter
 };
 
-// Nothing after a finding. Shapes of 16 rows begin in either half of the quarter.
+// nullopt after a finding. Shapes of 16 rows begin in either half of the quarter.
 std::optional<Place> place_of(Warp& warp, const Inst& inst) {
   const u64 address = address_of(warp, inst, 0);
   for (int lane = 1; lane < kLanes; ++lane) {
@@ -402,7 +402,7 @@ void nothing(Warp&, const Inst&, u32) {}
 constexpr std::array<FormatId, 6> kNarrow = {FormatId::e4m3, FormatId::e5m2, FormatId::f32,
                                              FormatId::e2m3, FormatId::e3m2, FormatId::e2m1};
 
-// The types that an instruction descriptor names; nothing where they are not emulated.
+// The types that an instruction descriptor names; nullopt where they are not emulated.
 std::optional<MmaKind> kind_of(int sm, ProductKind kind, u32 descriptor) {
   const u32 d = descriptor >> 4 & 3, a = descriptor >> 7 & 7, b = descriptor >> 10 & 7;
   const FormatId sums = d == 0 ? FormatId::f16 : d == 1 ? FormatId::f32 : FormatId::s32;

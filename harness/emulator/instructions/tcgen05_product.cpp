@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A tcgen05.mma or tcgen05.cp, once somebody waits for it. A product is D = A . B + D, in pieces of
-// m16n8 whose fragments are those of mma.sync. A tile is read into registers of fragments, each
-// eight rows of 16 bytes of k. Row r of D lies in lane r of tensor memory; of 64 rows, 16 in the
-// lower or the upper half of each quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts D and F). Of
-// 256 rows each CTA of a pair has 128 (layout A).
+// A tcgen05.mma or tcgen05.cp, performed once a thread waits for it. A product is D = A . B + D, in
+// pieces of m16n8 whose fragments are those of mma.sync. A tile is read into registers of
+// fragments, each eight rows of 16 bytes of k. Row r of D lies in lane r of tensor memory; of 64
+// rows, 16 in the lower or the upper half of each quarter (PTX ISA 9.0 section 9.7.16.10.5, layouts
+// D and F). Of 256 rows each CTA of a pair has 128 (layout A).
 //
 // Scales of blocks of k (section 9.7.16.10.7): those of row r of A, or column r of B, lie in column
 // r / 32 from the given one on, in lane r % 32 of every quarter: the quarter of D's row is read. A
@@ -40,7 +40,7 @@ std::byte* row_of(Fragments& to, int row, int half) {
 }
 
 // 16 bytes of a CTA's shared memory, read by the asynchronous proxy for the thread that issued the
-// product; what lies behind the first `used` of them is padding, whatever it holds. Null after a
+// product. Bytes behind the first `used` of them are padding, which may hold anything. Null after a
 // finding that stops the launch.
 const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address, int used = kChunk) {
   Warp& warp = *op.warp;

@@ -5,9 +5,9 @@
 // waits for the others (warpgroup_waits.h).
 //
 // B, and A unless it is in registers, are tiles of shared memory that a descriptor describes
-// (section 9.7.15.5.1.2). Whatever the type, a step of k is 32 bytes: two chunks of 16. A
-// fragment's register is 8 rows of one chunk, as ldmatrix loads it; where the tile is stored with
-// the other dimension side by side (imm-trans, 16-bit types only), it is transposed on the way.
+// (section 9.7.15.5.1.2). For every type a step of k is 32 bytes: two chunks of 16. A fragment's
+// register is 8 rows of one chunk, as ldmatrix loads it; where the tile is stored with the other
+// dimension side by side (imm-trans, 16-bit types only), it is transposed on the way.
 #include <fmt/format.h>
 
 #include <algorithm>

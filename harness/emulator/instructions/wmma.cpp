@@ -144,7 +144,8 @@ void find_elements(const WmmaAccess& access, std::size_t which, const Pointers& 
 }
 
 // Rows, or columns, have to begin at multiples of 16 bytes: CUDA C++ Programming Guide 13.0, 10.24
-// (warp matrix functions); the manual of PTX asks for more there, which nobody's padding keeps to.
+// (warp matrix functions). The manual of PTX asks for more there, which the padding of usual
+// kernels does not keep to.
 bool rows_are_aligned(Warp& warp, const Inst& inst, const WmmaAccess& access, const Pointers& base,
                       u32 mask) {
   const auto leading = lanes<u32>(warp, access.leading);

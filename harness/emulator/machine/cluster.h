@@ -47,7 +47,7 @@ class Cluster {
   // Completes the barrier when all warps that have not exited have come.
   void release_barrier_if_complete();
 
-  // clusterlaunchcontrol.try_cancel: the number of a cluster that has not begun; nothing where the
+  // clusterlaunchcontrol.try_cancel: the number of a cluster that has not begun; nullopt where the
   // request is refused.
   std::optional<std::int64_t> take_cluster();
 

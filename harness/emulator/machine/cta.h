@@ -159,7 +159,7 @@ class Cta {
   std::string what_for(const Split& split);
   // The CTA may end while others still use its shared memory.
   void report_visits();
-  // Of tcgen05: products that nobody waited for, memory that nobody freed.
+  // Of tcgen05: products that no thread waited for, memory that no warp freed.
   void report_unfinished_tensor_work();
 
   struct Visit {

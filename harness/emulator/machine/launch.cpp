@@ -158,7 +158,7 @@ std::size_t most_resident(const Launch& launch) {
 
 // Whether an instruction changes registers of its own warp alone, or lets warps of a CTA wait for
 // each other. What atomics change is counted (WorkerState::changes).
-bool acts_on_nobody(const Instruction& one) {
+bool acts_on_no_other_warp(const Instruction& one) {
   static constexpr std::string_view kSuch[] = {
       "abs", "activemask", "add",  "and",    "atom",  "bar",   "barrier",  "bfe",       "bfi",
       "bra", "clz",        "cvt",  "cvta",   "elect", "fence", "isspacep", "ld",        "lop3",
@@ -174,7 +174,8 @@ class Standstill {
  public:
   Standstill(const Program& program, const WorkerState& worker) : worker_(worker) {
     for (std::size_t i = 0; i < program.origin.size(); ++i)
-      if (program.origin[i] != nullptr && !acts_on_nobody(*program.origin[i])) acts_.push_back(i);
+      if (program.origin[i] != nullptr && !acts_on_no_other_warp(*program.origin[i]))
+        acts_.push_back(i);
   }
 
   // After a turn of all of them.

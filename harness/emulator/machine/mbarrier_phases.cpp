@@ -143,7 +143,7 @@ void perform_loads(Mbarrier& barrier) {
     barrier.commits.erase(barrier.commits.begin());
     Cta& issuer = commit.warp->cta();
     issuer.tensor_products().wait(commit.end, [](const TensorProduct& one) { perform(one); });
-    // Whoever sees the phase end knows that the tiles were read, those of a pair in both CTAs.
+    // A warp that sees the phase end knows that the tiles were read, those of a pair in both CTAs.
     Handover known;
     for (Cta* const one : {&issuer, commit.pair ? issuer.peer() : nullptr}) {
       if (one == nullptr) continue;
@@ -156,10 +156,10 @@ void perform_loads(Mbarrier& barrier) {
 }
 
 void issue(BulkLoad load, Mbarrier& barrier) {
-  // Whoever sees the phase end knows of the copy.
+  // A warp that sees the phase end knows of the copy.
   Cta& to = destination(load);
   add_own(barrier.arrived, barrier, to, *load.warp);
-  // And the warp itself of what it has copied to another CTA.
+  // And the issuing warp knows of what it has copied to another CTA.
   if (&to != &load.warp->cta())
     load.warp->cta().shared().clock().learn(load.warp->index(), own_accesses(to, *load.warp));
   barrier.loads.push_back(std::move(load));

@@ -50,19 +50,19 @@ bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, st
 // Ends the phase if nothing is missing, and lets those go on that waited for it.
 void end_phase_if_complete(Mbarrier& barrier);
 
-// Somebody asks for the phase that is open: its copies are performed, and products and their
-// commits as long as the phase lacks arrivals.
+// For a thread that asks for the open phase: performs its copies, and products and their commits as
+// long as the phase lacks arrivals.
 void perform_loads(Mbarrier& barrier);
 
-// A copy is issued, whose bytes the mbarrier counts, or a commit, which will arrive there. They are
-// performed at once if somebody waits already.
+// Issues a copy whose bytes the mbarrier counts, or a commit that will arrive there. Either is
+// performed at once if a thread waits already.
 void issue(BulkLoad load, Mbarrier& barrier);
 void issue(const TensorCommit& commit, Mbarrier& barrier);
 
-// The warp may rely on what those knew who came in the phases that are complete.
+// Lets the warp rely on what the warps knew that arrived in the complete phases.
 void learn(Warp& warp, const Mbarrier& barrier);
 
-// All waits fail, as if they had lasted too long. False when nobody waits.
+// All waits fail, as if they had lasted too long. False when no thread waits.
 bool expire_waits(Cta& cta);
 
 // "mbarrier 0x400, whose phase 2 lacks 1 arrival and 4096 bytes"

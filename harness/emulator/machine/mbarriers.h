@@ -65,7 +65,7 @@ class Mbarriers {
 
   void remove(std::uint64_t address) { all_.erase(address); }
 
-  // Copies that nobody waited for.
+  // Copies that no thread waited for.
   template <typename Visit>
   void each_load(Visit&& visit) const {
     for (const auto& [address, barrier] : all_) {

@@ -35,7 +35,7 @@ class TensorMemory {
     int column = 0, columns = 0;
   };
 
-  // The first column; nothing where there is no room.
+  // The first column; nullopt where there is no room.
   std::optional<int> allocate(int columns);
 
   // The other CTA of a pair has allocated for both; the own alloc is still to come. Its allocation,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tcgen05.mma and tcgen05.cp that threads of a CTA have issued and nobody has waited for. As
-// all that is asynchronous here, a product is computed as late as it may: when a thread asks the
-// mbarrier of a tcgen05.commit behind it for the phase that the commit's arrival ends. Products
-// follow one another in the order in which they were issued.
+// The tcgen05.mma and tcgen05.cp that threads of a CTA have issued and no thread has waited for.
+// Like all asynchronous operations here, a product is computed as late as possible: when a thread
+// asks the mbarrier of a tcgen05.commit behind it for the phase that the commit's arrival ends.
+// Products follow one another in the order in which they were issued.
 #pragma once
 
 #include <array>
@@ -91,7 +91,7 @@ class TensorProducts {
   std::uint64_t issued_ = 0;
 };
 
-// A tcgen05.commit, kept by its mbarrier until somebody asks for the phase.
+// A tcgen05.commit, kept by its mbarrier until a thread asks for the phase.
 struct TensorCommit {
   const Inst* at = nullptr;
   Warp* warp = nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A product is one operation of four warps, and wgmma.wait_group waits for the whole of it (PTX ISA
-// 9.0 section 9.7.15.7.3): a warp that comes back may hand the tiles to whoever fills them next,
-// for all four. So a warp that has computed its part waits until the others have computed theirs.
+// 9.0 section 9.7.15.7.3): a warp that comes back may hand the tiles of all four to the thread that
+// fills them next. So a warp that has computed its part waits until the others have computed
+// theirs.
 #pragma once
 
 namespace plumbline::emulator {
@@ -13,7 +14,7 @@ struct Inst;
 // The warp has computed more groups than before: it goes on, or waits for its warpgroup.
 void meet_warpgroup(Warp& warp, const Inst& inst);
 
-// All such waits end, where the other warps never come. False when nobody waits.
+// Ends all such waits where the other warps never come. False when no warp waits.
 bool give_up_warpgroups(Cta& cta);
 
 }  // namespace plumbline::emulator

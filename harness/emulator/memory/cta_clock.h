@@ -6,8 +6,8 @@
 // barrier passes on what its warps know. Between CTAs that communicate knowledge passes
 //
 // - through a place in global memory: a warp that writes it with .release, or with any strong write
-//   after a fence, publishes what it knew then; whoever reads it by a strong read learns that. No
-//   fence is asked of the reader, and a fence before a barrier counts for all warps that meet
+//   after a fence, publishes what it knew then; a warp that reads it by a strong read learns that.
+//   No fence is asked of the reader, and a fence before a barrier counts for all warps that meet
 //   there: with both, this is more lenient than the manual
 // - in a cluster, through barrier.cluster and the mbarriers of the others
 #pragma once

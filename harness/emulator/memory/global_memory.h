@@ -36,13 +36,13 @@ class Pages {
   std::size_t bytes_ = 0;
 };
 
-// Whether several CTAs used a word; they are kept elsewhere then. Readers: nobody else did, and
-// more of them need not be kept.
+// Whether several CTAs used a word; they are kept elsewhere then. Readers: all of them only read,
+// and more readers need not be kept.
 enum class Crowd : std::uint8_t { none, several, readers };
 
 // Who used a word of global memory in this launch (cta_races.h).
 struct AccessMark {
-  std::uint32_t cta = 0;  // number in the grid + 1; 0: nobody
+  std::uint32_t cta = 0;  // number in the grid + 1; 0: none
   std::uint32_t inst = 0;
   std::uint32_t stamp = 0;                          // tick, warp (5 bits), lane (5 bits)
   std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
@@ -63,8 +63,9 @@ struct Allocation {
   std::uint64_t bytes = 0;
   std::byte* data = nullptr;
   std::uint8_t* written = nullptr;  // 1 per byte that was written
-  // Nothing to check, and nobody to watch; written[] is not kept up to date then. Inputs of a
-  // launch are, unless they are written over; variables of modules never: kernels write them.
+  // All bytes count as written: accesses are not checked, and written[] is not kept up to date. True
+  // of the inputs of a launch that it does not write; never of variables of modules, which kernels
+  // write.
   bool fully_written = false;
   AccessMark* marks = nullptr;     // of every 4 bytes; all zero outside a launch that is watched
   bool of_module = false;          // a .global variable: survives release_all()

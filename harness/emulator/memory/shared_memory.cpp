@@ -160,9 +160,9 @@ void SharedMemory::split(std::size_t word) {
   readers_[word] = ~std::uint32_t{0};
 }
 
-// A copy that a barrier orders before the read is one that nobody waited for. Where none does and
-// the bytes held something before, the copy may as well have come too early: it refills what is
-// still read.
+// A copy that a barrier orders before the read is one that no thread waited for. Where no barrier
+// does and the bytes held something before, the copy may as well have come too early: it refills
+// what is still read.
 SharedProblem SharedMemory::pending_read(const Accessor* who, std::uint64_t address) const {
   const std::uint8_t state = state_[index(address)];
   // All but cp.async count by an mbarrier.
@@ -437,7 +437,7 @@ std::optional<SharedProblem> SharedMemory::check_and_write(const Accessor& who,
   } else {
     std::memset(state_.data() + first, kWritten, end - first);
   }
-  // Of a visit the stamps say nothing but that nobody else has to be ordered with them.
+  // The stamps of a visit say only that no other access has to be ordered with it.
   const bool visits = who.from != nullptr && !copies;
   const std::uint32_t stamp = visits ? 0 : stamp_of(who);
   for (std::size_t byte = first; byte < end;) {

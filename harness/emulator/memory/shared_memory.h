@@ -19,7 +19,7 @@
 // In a cluster an address says in its upper bits whose shared memory it means (address_space.h).
 // Words that threads of other CTAs access are split, and those accesses are kept by byte beside the
 // stamps. A bulk copy that another CTA issued counts as issued here, by the warp with the same
-// number: whoever sees its mbarrier's phase end knows of it all the same.
+// number: a warp that sees its mbarrier's phase end knows of it all the same.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace plumbline::emulator {
 // Of a map that check_tensor_map accepts.
 EncodedTensorMap encode_tensor_map(const TensorMap& map);
 
-// Nothing where the bytes are none that encode_tensor_map or replace_in_tensor_map made. Entries
+// nullopt where the bytes are none that encode_tensor_map or replace_in_tensor_map made. Entries
 // from `rank` on are 0. A map of which fields were replaced may be one that check_tensor_map
 // refuses.
 std::optional<TensorMap> decode_tensor_map(std::span<const std::byte, 128> bytes);

@@ -5,7 +5,7 @@
 // then joins the parts, in their order.
 //
 // Part p has tiles p * n ... (p + 1) * n - 1 of its sequence's keys, n = ceil(all tiles / parts),
-// whatever a row sees of them. A part may be empty, or hidden from a row: its sums are 0.
+// for every row. A part may be empty, or hidden from a row: its sums are 0.
 #pragma once
 
 #include "device/attention/forward.cuh"

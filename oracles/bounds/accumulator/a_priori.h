@@ -22,9 +22,9 @@ struct VectorSize {
 
 VectorSize vector_size(const float* elements, std::int64_t k, int minimum_exponent);
 
-// Of a vector whose stretches are multiplied by scales, given the sizes of the stretches. Scales
-// that are not finite count as 0. The others count as at least least_weight: those of a
-// block-scaled unit align as the smallest normal number of their format.
+// Of a vector whose parts are multiplied by scales, given the sizes of the parts. Scales that are
+// not finite count as 0. The others count as at least least_weight: those of a block-scaled unit
+// align as the smallest normal number of their format.
 VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const float> scales,
                               double least_weight = 0);
 

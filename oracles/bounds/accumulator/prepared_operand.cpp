@@ -130,7 +130,7 @@ void PreparedPanel::assign(const std::array<BoundOperand, kPanelLanes>& operands
   value.resize(size);
   exponent.resize(size);
   lowest.resize(size);
-  // Interleave a short stretch first, so that the arithmetic runs over contiguous elements.
+  // Interleave a short piece first, so that the arithmetic runs over contiguous elements.
   constexpr std::int64_t kChunk = 64;
   for (std::int64_t begin = 0; begin < length; begin += kChunk) {
     const std::int64_t end = begin + kChunk < length ? begin + kChunk : length;

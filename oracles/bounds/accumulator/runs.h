@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The bound of Schedule::runs: the products reach the unit in whole instructions and in increasing
-// k, but nobody has said where accumulators begin and end. Kernels do one of these:
+// k, but the contract does not say where accumulators begin and end. Kernels do one of these:
 //
 //   k:          0 ........................................................... k
 //   sequential  [------------------------------ one run -----------------------]

@@ -27,7 +27,7 @@
 //         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
 //   a sink is one more tile of one key with z = sink and no row of V, after all others
 // With several `parts` (a field of the problem, not of the contract) a sequence's keys are cut into
-// that many stretches of whole tiles, part_keys() each, the last ones shorter or empty. All above
+// that many ranges of whole tiles, part_keys() each, the last ones shorter or empty. All above
 // is done for each part alone, but for the sink; then, with m' = max(m of all parts, sink),
 //     a = ex2(fl(fl(m - m') * c)) of each part
 //     l = sum of fl(l * a) over the parts, in their order, then + ex2(fma(sink, c, -fl(m' * c)))
@@ -36,14 +36,14 @@
 //   div.full.f32 (2 ulp) instead, rounded to the output, with
 //   v = v_scale * 2^-p_shift, or 2^-p_shift alone where V has no scale of the whole head;
 //   LSE = fl(fl(m * scale) + fl(lg2(l) * fl(ln 2))), or, as a logarithm in base 2,
-//   LSE = fl(r + lg2(l)) with r = fl(m * c), whatever the unit of logits.
+//   LSE = fl(r + lg2(l)) with r = fl(m * c) in every unit of logits.
 // tanh(x) = fl(1 - fl(2 / fl(1 + ex2(fl(x * fl(2 log2 e)))))), with a division to nearest.
 // That is LogitBase::natural. Kernels that keep logits in base 2 have, with r = fl(m * c) and r' of
 // m',
 //   two:        y_j = fl(z_j * c), p_j = ex2(fl(y_j - r)), r the largest of the y_j as well
 //   two_fused:  p_j as above
 //   both:       a = ex2(fl(r - r')),  LSE = fl(fl(r + lg2(l)) * fl(ln 2))
-// With lse_sum_in_base_2 LSE is that of `both`, whatever the unit of logits.
+// With lse_sum_in_base_2 LSE is that of `both` in every unit of logits.
 // LogitBase::natural_difference is natural but for p_j = ex2(fl(fl(z_j - m') * c)).
 // A row without a visible key (and without a sink) has O = 0 and LSE = masked_lse; one with a logit
 // that is NaN or +Inf has O = NaN and LSE = nan_lse, or with nan_rows_open anything: max() of a NaN

@@ -53,8 +53,7 @@ class Epilogue {
   // The f32 value before the conversion; of a smooth activation the nearest one.
   float value(float accumulator, const EpilogueOperands& operands) const;
 
-  // Whether values are known to a bound only, whatever the accumulator is; for none; for some of
-  // these.
+  // Whether values are known to a bound only: for every accumulator; for none; for some of these.
   bool uncertain() const { return is_smooth(scalars_.activation); }
 
   bool certain() const { return !uncertain() && !flushes_; }
@@ -117,7 +116,7 @@ class Epilogue {
                  bool& small) const;
   F32Range follow(F32Range x, const EpilogueOperands& operands, bool& small) const;
   bool adds_c(EpilogueStep step) const;
-  // What x is multiplied by; nothing for a step that does not multiply.
+  // What x is multiplied by; nullopt for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
 
   std::span<const EpilogueStep> steps() const { return {steps_.data(), step_count_}; }

@@ -59,7 +59,7 @@ F32Range flushed(const F32Range& a);
 // The f32 values within [low, high]; empty ranges do not happen: the nearest one is taken.
 F32Range f32_within(double low, double high);
 
-// A sum in f32 whose terms pass through a known number of additions, in whatever order. Terms are
+// A sum in f32 whose terms pass through a known number of additions, in any order. Terms are
 // exact: products enter by fma.
 class F32Sum {
  public:

@@ -30,8 +30,8 @@ struct AttentionProblem {
   const Tensor* sink = nullptr;  // [heads]; null: none
   // What elements stand for, times themselves, f32; null: 1. [1] for all of the tensor. Or one per
   // head: [sequences, heads], for K and V [sequences, kv_heads]. Or, with scale_block > 0, one for
-  // each such block of rows as they lie in the tensor, whatever sequences they belong to:
-  // [batch, heads, blocks], for K and V [batch, kv_heads, blocks]; V may go without.
+  // each such block of rows as they lie in the tensor, also across the ends of sequences: [batch,
+  // heads, blocks], for K and V [batch, kv_heads, blocks]; V may go without.
   const Tensor* q_scale = nullptr;
   const Tensor* k_scale = nullptr;
   const Tensor* v_scale = nullptr;

@@ -38,7 +38,7 @@ struct AttentionDecision {
 // What a number becomes: rounded to f32, then to the format.
 double stored_value(const Format& format, double x);
 
-// Whether `got` is the correct rounding of y, so that it is admissible whatever E is.
+// Whether `got` is the correct rounding of y, so that it is admissible for every E.
 bool surely_admissible(const Format& format, const AttentionKnowledge& known, std::uint64_t got);
 
 AttentionDecision decide(const Format& format, const AttentionKnowledge& known, std::uint64_t got);

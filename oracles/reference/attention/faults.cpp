@@ -518,7 +518,7 @@ constexpr std::array kFaults = {
     Fault{"neither O nor l is rescaled when the maximum rises", [](const Setting& at) { at.plan.rescale_o = at.plan.rescale_l = false; return true; }},
     Fault{"a maximum that rises by less than the threshold is taken, and nothing is rescaled", [](const Setting& at) { at.plan.below_threshold_too = true; return at.plan.threshold > 0; }},
     Fault{"the maximum is kept until it rises by more than 2^8 in p: rescale_threshold = 8", [](const Setting& at) { return std::exchange(at.plan.threshold, 8 * std::numbers::ln2) == 0; }},
-    Fault{"every new maximum is taken, whatever the threshold", [](const Setting& at) { return std::exchange(at.plan.threshold, 0) > 0; }},
+    Fault{"every new maximum is taken, also below the threshold", [](const Setting& at) { return std::exchange(at.plan.threshold, 0) > 0; }},
     Fault{"parts are joined without regard to their maxima", [](const Setting& at) { at.plan.rescale_parts = false; return at.attention.contract.parts > 1; }},
     Fault{"the keys are not cut into parts", [](const Setting& at) { at.plan.restart_parts = false; return at.attention.contract.parts > 1; }},
     Fault{"the first part is missing", [](const Setting& at) { at.plan.skipped_end = at.plan.part; return at.plan.part < at.plan.head.keys; }},

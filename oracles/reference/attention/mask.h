@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// AttentionMask: which keys a query may look at. Causal masks and sliding windows leave one stretch
+// AttentionMask: which keys a query may look at. Causal masks and sliding windows leave one range
 // of keys per row.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace plumbline {
 
 enum class Causal : std::uint8_t {
   none,
-  bottom_right,  // the last query sees the last key, whatever the lengths
+  bottom_right,  // the last query sees the last key, for all lengths
   top_left,      // query i sees keys 0 ... i
 };
 

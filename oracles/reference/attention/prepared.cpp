@@ -21,7 +21,7 @@ ClassSet with_or_without(ClassSet x, ClassSet y) {
 }
 
 // A row whose chosen keys have all the weight, in equal parts: P is 1 of each of them, which every
-// format has, and 0 of all others. What is left are the errors of two sums. Nothing where V has a
+// format has, and 0 of all others. What is left are the errors of two sums. nullopt where V has a
 // NaN or Inf, or LSE is in base 2: m log2(e) may be too large for f32.
 std::optional<AttentionKnowledge> knowledge_of_chosen(int output, const AttentionOperands& operands,
                                                       const SurveyedRow& row, std::int64_t column) {

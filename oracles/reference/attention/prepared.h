@@ -65,8 +65,8 @@ struct PreparedAttention {
   mutable std::vector<std::shared_ptr<const AttentionOperands>> prepared_;  // by head
 };
 
-// What outputs of a row may be as classes, whatever their numbers: from the row's kind, and for O
-// from the values of V that are not finite.
+// The classes that outputs of a row may have, apart from their numbers: from the row's kind, and
+// for O from the values of V that are not finite.
 ClassSet row_classes(AttentionRowKind kind, double lse);
 ClassSet output_classes(const AttentionOperands& operands, const DetailedRow& row,
                         std::int64_t column);

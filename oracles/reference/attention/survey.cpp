@@ -154,9 +154,9 @@ class RowPass {
     logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
   }
 
-  // Keys that a bias puts far below the maximum have no weight, in whatever step they come: p or
-  // the factor after it is exactly 0, and rounding, at most half of what lies between here, is not
-  // felt.
+  // Keys that a bias puts far below the maximum have no weight, in every step in which they may
+  // come: p or the factor after it is exactly 0. Rounding, by at most half of the distance, does
+  // not change that.
   void hide_far_logits(double* logits) {
     const std::int64_t count = row_.keys.end - row_.keys.first;
     double maximum = largest_of(logits, count);
@@ -433,7 +433,7 @@ double AttentionOperands::logit(double score, std::int64_t i, std::int64_t j) co
 double AttentionOperands::score_error(std::int64_t i, KeyRange) const {
   const auto at = static_cast<std::size_t>(i);
   const double size = q_norm_[at] * k_norm_largest_;
-  // All partial sums are multiples of the lattice, whatever their order.
+  // All partial sums are multiples of the lattice in every order.
   const double lattice = q_lowest_[at] * k_lowest_smallest_;
   if (size <= 0x1p53 * lattice) return 0;
   return static_cast<double>(head_.d + 1) * kUnit * size * (1 + 0x1p-20);

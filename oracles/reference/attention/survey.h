@@ -125,8 +125,8 @@ struct SurveyedRow {
   double lse = 0, lse_error = 0;    // in the problem's unit
   double share = 1;                 // of l that the keys have; the rest is the sink's
   double error = 0;                 // |o - exact o| is at most this times the sum of |terms| / l
-  // Of a row that may overflow: the keys that have all its weight, in equal parts, whatever f32
-  // does to logits: their bias is `maximum`, and so large that nothing can be seen beside it.
+  // Of a row that may overflow: the keys that have all its weight, in equal parts. Their bias is
+  // `maximum`, and so large that f32 logits show nothing beside it.
   std::vector<std::int64_t> chosen;
 };
 

@@ -50,7 +50,7 @@ void RowTrace::run() {
   rise_ = lift_ + contract_.rescale_threshold * kSlack;
   hopeless_ = !(c_ * worst_maximum_ < kHopeless);
   if (hopeless_) {
-    undecided_.clear();  // whatever is decided, the mean of the values bounds O
+    undecided_.clear();  // with every decision the mean of the values bounds O
     return;
   }
   for (std::size_t t = 0; t < steps_.size(); ++t) add_tile(t);

@@ -203,7 +203,7 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   const Format& p = format(contract_.p);
   const double limit = p.has_infinity() ? std::min(100, p.emax() - contract_.p_shift) : 100;
   if (!(rise_ < limit)) return kInfinity;
-  // Then, whatever the errors, O is a mean of values with weights P / p: at most 1 and P's relative
+  // Then, for all errors, O is a mean of values with weights P / p: at most 1 and P's relative
   // error, and for every key half of the smallest subnormal number of P, relative to l.
   const double coarse = (p.mantissa_bits >= 7 ? 0 : std::ldexp(1.0, -p.precision())) +
                         static_cast<double>(head_.keys) *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GradientBlock: lines of one output (attention_backward/operands.h) that are looked at closely:
-// what a kernel's accumulators may hold. Never more than a few megabytes, whatever the lengths.
+// what a kernel's accumulators may hold. Never more than a few megabytes, for all lengths.
 #pragma once
 
 #include <cstdint>

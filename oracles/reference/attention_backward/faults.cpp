@@ -252,10 +252,11 @@ std::vector<GradientFault> gradient_faults(const GradientOperands& operands,
 FaultyLine faulty_line(const GradientOperands& operands, GradientOutput output, std::int64_t line,
                        const GradientFault& fault) {
   FaultyLine out;
-  const std::int64_t stretch = output == GradientOutput::dq ? operands.queries : operands.keys;
-  const std::int64_t inside = line % stretch + fault.line_step;
-  if (inside < 0 || inside >= stretch) return out;
-  const std::int64_t from = line / stretch * stretch + inside;
+  const std::int64_t lines_of_head =
+      output == GradientOutput::dq ? operands.queries : operands.keys;
+  const std::int64_t inside = line % lines_of_head + fault.line_step;
+  if (inside < 0 || inside >= lines_of_head) return out;
+  const std::int64_t from = line / lines_of_head * lines_of_head + inside;
   const GradientRows& rows = operands.rows(output);
   std::vector<double> magnitude(static_cast<std::size_t>(rows.width)), largest(magnitude);
   out.values.resize(magnitude.size());

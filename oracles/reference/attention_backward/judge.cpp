@@ -277,10 +277,11 @@ void GradientJudge::judge_line(const Glance& line, GradientBlock& block, std::in
 std::vector<GradientJudge::Block> GradientJudge::blocks() const {
   std::vector<Block> out;
   const std::int64_t most = GradientBlock::most_lines(operands_, output_);
-  const std::int64_t stretch = output_ == GradientOutput::dq ? operands_.queries : operands_.keys;
-  for (std::int64_t begin = 0; begin < operands_.lines(output_); begin += stretch) {
-    for (std::int64_t at = 0; at < stretch; at += most)
-      out.push_back({begin + at, std::min(most, stretch - at)});
+  const std::int64_t lines_of_head =
+      output_ == GradientOutput::dq ? operands_.queries : operands_.keys;
+  for (std::int64_t begin = 0; begin < operands_.lines(output_); begin += lines_of_head) {
+    for (std::int64_t at = 0; at < lines_of_head; at += most)
+      out.push_back({begin + at, std::min(most, lines_of_head - at)});
   }
   return out;
 }

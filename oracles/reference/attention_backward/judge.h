@@ -54,7 +54,7 @@ class GradientJudge {
   // The group's part of CaseOracle::reference_values(), into its places in `all`.
   void put_values(Reference reference, std::vector<double>& all, int threads) const;
 
-  // Where an element lies; nothing if it is another group's.
+  // Where an element lies; nullopt if it is another group's.
   struct Place {
     std::int64_t line, x;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The sums of a line by the definition: what the referee and undecided elements go by. The weights
-// are numbers of a format, whatever the precision they were found with, so that the sums are exact.
+// are numbers of a format, found with any precision, so that the sums are exact.
 #pragma once
 
 #include <vector>

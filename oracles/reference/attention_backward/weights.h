@@ -67,7 +67,7 @@ class GradientWeights64 {
   KernelWeight kernel(GradientOutput output, const GradientPair& at,
                       const PairProducts& products) const;
 
-  // The two steps of it: nothing if the cheap bound does not settle the weight; the second product
+  // The two steps of it: nullopt if the cheap bound does not settle the weight; the second product
   // does not matter for P.
   std::optional<KernelWeight> kernel_by_sizes(GradientOutput output, const GradientPair& at,
                                               const PairProducts& products) const;

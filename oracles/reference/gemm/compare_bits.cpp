@@ -69,7 +69,7 @@ BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& 
   Random random(seed);
   std::vector<std::int64_t> numbers;
   for (std::int64_t t = 0; t < count; ++t) {
-    // One of each of `count` stretches of equal length.
+    // One of each of `count` ranges of equal length.
     const std::int64_t begin = all.all * t / count, end = all.all * (t + 1) / count;
     numbers.push_back(
         begin + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(end - begin))));

@@ -37,7 +37,7 @@ struct Vectors {
   std::int64_t k() const { return static_cast<std::int64_t>(row.size()); }
 };
 
-// Nothing where the faulty kernel reads beyond the scales.
+// nullopt where the faulty kernel reads beyond the scales.
 std::optional<float> faulty_scale(const GemmProblem& problem, GemmSide side,
                                   const ScaleFault& fault, ScalePlace place) {
   if (fault.missing) return 1.0f;

@@ -80,7 +80,7 @@ struct GemmFault {
   bool zeros_in_f32 = false;       // Unit::int32: zero points are taken out of the sum in f32
   std::optional<FormatId> sum_in;  // the accumulator is rounded to this before the epilogue
   std::function<double(double)> activation;  // a function in place of the contract's
-  bool zeros_skipped = false;                // products with 0, whatever the other factor is
+  bool zeros_skipped = false;                // products with 0, also those of NaN and Inf
   bool nan_is_zero = false;                  // what should be NaN is 0
   bool small_is_zero = false;                // stored numbers below the smallest normal one are 0
   // What it may give is a wide range. Unless that excludes what is due for half of the wrong
@@ -128,7 +128,7 @@ std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
 // bias, the scales or the operands).
 bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at);
 
-// Whether a kernel with this fault may have stored `got` here; true where nobody can tell.
+// Whether a kernel with this fault may have stored `got` here; true where that is not known.
 bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at, std::uint64_t got);
 
 }  // namespace plumbline

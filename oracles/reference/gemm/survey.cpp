@@ -71,8 +71,8 @@ std::string common(std::string_view name, const std::set<std::int64_t>& failing,
                          modulus);
     }
     if (whole) return every;
-    // Two of a range have some difference, whatever it means; all that there are and at least three
-    // are a pattern.
+    // Any two coordinates of a range have some difference, so two are no pattern. At least three,
+    // and all that there are in the range, are one.
     const auto there_are = std::count_if(all.lower_bound(first), all.upper_bound(last), like_first);
     if (there_are < 3 || static_cast<std::size_t>(there_are) != failing.size()) continue;
     return fmt::format("{} from {} to {}", every, first, last);

@@ -50,7 +50,7 @@ constexpr std::array kFaults = {
             return e.converted(static_cast<double>(e.argument(e.scale)), Rounding::nearest_away,
                                Overflow::saturate);
           }},
-    Fault{"one half is added before truncation, whatever the sign",
+    Fault{"one half is added before truncation, also to negative numbers",
           [](const Element& e) {
             return e.converted(std::trunc(static_cast<double>(e.argument(e.scale)) + 0.5),
                                Rounding::toward_zero, Overflow::saturate);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // QuantizeOracle: the verdict on codes, scales and maxima. The contract fixes every bit, so nothing
-// is bounded: an output is right or it is wrong (zeros are equal whatever their sign, NaN codes
-// whatever their payload).
+// is bounded: an output is right or it is wrong (zeros are equal for either sign, NaN codes for
+// every payload).
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ struct Spot {
   bool is_softmax() const { return is(RowKind::softmax) || is(RowKind::softmax_backward); }
 };
 
-// Nothing where the fault is not one of this operation's.
+// Empty where the fault is not one of this operation's.
 using Faulty = std::vector<Certified>;
 
 Faulty with_scale(const Spot& at, const Certified& scale) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // HiddenJudge: one pass over all elements of h. In steps, as GemmJudge:
 //   1. every element by what is cheap: some conforming kernel has accumulators next to the exact
-//      sums, so what all four pairs of neighbors may give is admissible whatever the bounds are;
+//      sums, so what all four pairs of neighbors may give is admissible for all bounds;
 //   2. the running bounds of both sums for the rest, and for a small fixed sample to have figures;
 //   3. exact sums where the enclosures of the fast ones leave the decision open, and MPFR for a
 //      sample.

@@ -385,7 +385,7 @@ class Evaluator {
     }
   }
 
-  // c + sum[...] as a sum that begins with c; nothing where it is none, or where many have the sum
+  // c + sum[...] as a sum that begins with c; nullopt where it is none, or where many have the sum
   // in common.
   std::optional<Value> begun_sum(const Expression& node) {
     if (!domain_.begins_with_addend() || node.children.size() != 2) return std::nullopt;

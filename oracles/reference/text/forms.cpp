@@ -743,7 +743,7 @@ Form Forms::extreme(bool maximum, const Form& a, const Form& b) const {
   }
   const Span x = span_of(a), y = span_of(b);
   Span out{std::max(x.low, y.low), std::max(x.high, y.high), x.nan || y.nan};
-  // A NaN may win, or lose to whatever the other is.
+  // A NaN may win, or lose to every value of the other.
   if (x.nan) out = hull(out, y);
   if (y.nan) out = hull(out, x);
   if (!x.numbers()) out = y;
@@ -827,7 +827,7 @@ Truth Forms::compare(Comparison op, const Form& a, const Form& b) const {
 Forms::Total::Total(const Forms& forms, const Expression& node)
     : forms_(forms), node_(node), kind_(static_cast<Reduction>(node.id)) {}
 
-// Whatever partial sum it begins, that one has an addition more.
+// `first` may begin any one of the partial sums, which has an addition more then.
 void Forms::Total::begin(const Form& first) {
   begun_ = true;
   add(without_symbols(first), {true});
@@ -920,9 +920,8 @@ void Forms::Products::add(const Form& a, const Form& b, const Truth& counts) {
   }
 }
 
-// What the unit may lose of these products in whatever order: of factors that are not known the
-// largest ones, and of products whose sign is not known both signs. What need not be finite counts
-// as 0.
+// What the unit may lose of these products in any order: of factors that are not known the largest
+// ones, and of products whose sign is not known both signs. What need not be finite counts as 0.
 Forms::Products::InAnyOrder Forms::Products::in_any_order() const {
   std::vector<double> value, exponent, lowest;
   InAnyOrder out;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-// An 8-bit integer GEMM that somebody wrote, with B stored as it is and transposed.
+// A user's 8-bit integer GEMM, with B stored as it is and transposed.
 struct Gemm {
   static constexpr std::int64_t kM = 5, kN = 7, kK = 33;
   std::vector<std::int8_t> a, b;
@@ -72,7 +72,7 @@ TEST(Gemm, WhatCannotBeJudgedIsNoMatchAndNoMismatch) {
                std::invalid_argument);
 }
 
-TEST(Gemm, AnEndThatSomebodyElseCollectsIsNoPass) {
+TEST(Gemm, AnExitStatusThatIsLostIsNoPass) {
   Gemm gemm(false);
   gemm.d[3] += 1;
   std::vector<plumbline::TensorView> all = gemm.inputs(false);

@@ -156,7 +156,7 @@ TEST(AttentionScales, BlocksOfValuesMayBeFarApart) {
   EXPECT_GE(different, 16 * 8 / 2);
 }
 
-// Rows of packed sequences stand for what the class wants, whatever block they lie in.
+// Rows of packed sequences stand for what the class wants, in every block that they lie in.
 TEST(AttentionScales, BlocksKeepWhatTheClassWants) {
   for (const std::string fields :
        {"batch=5 heads=2 queries=30 keys=50 d=16 lengths=random",

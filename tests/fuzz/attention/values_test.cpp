@@ -139,7 +139,7 @@ TEST(AttentionValues, MaximaStandWhereTheyShould) {
   }
 }
 
-// One key outweighs all others by so much that their weight is 0 in f32, whatever bias is added.
+// One key outweighs all others by so much that their weight is 0 in f32, with every bias.
 TEST(AttentionValues, OneHotSelectsOneKey) {
   for (const std::string_view widths :
        {"d=64 scale=0.125", "d=8 scale=0.3", "d=256 scale=0.001", "d=16 scale=1 bias=f32",

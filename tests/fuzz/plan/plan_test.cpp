@@ -214,8 +214,7 @@ TEST(Plan, SizesAreRoundedIntoANarrowDomain) {
 }
 
 TEST(Plan, AddingCasesMovesNoKeys) {
-  // Shards go by key, and a key depends on the case alone: whatever else is planned, it is the
-  // same.
+  // Shards go by key, and a key depends on the case alone, not on what else is planned.
   std::set<std::uint64_t> quick;
   for (const Case& test_case : quick_plan()) quick.insert(test_case.key());
   for (const Case& test_case : plan_cases(gemm_kernel(), {Profile::standard, 1})) {

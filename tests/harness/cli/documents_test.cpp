@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands in the documents. If one of these fails, somebody copies a command that plumbline
+// The commands in the documents. If one of these fails, a reader copies a command that plumbline
 // does not take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// The line as a command of plumbline: from the program's name on; nothing where it is none.
+// The line as a command of plumbline: from the program's name on; empty where it is none.
 std::vector<std::string> command_in(const std::string& line) {
   std::vector<std::string> words = words_of(line);
   if (words.size() < 2) return {};

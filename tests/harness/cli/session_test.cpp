@@ -55,7 +55,7 @@ TEST(RunOptions, TakeTheCorpusOfTheFolderTheyRunIn) {
   EXPECT_EQ(corpus_in(::testing::TempDir()), "plumbline-out/corpus");
 }
 
-// Whatever decides the results of a run is in its name: else two runs share a folder.
+// All that decides the results of a run is in its name: else two runs share a folder.
 TEST(RunId, ChangesWithWhatDecidesTheResults) {
   const std::string folder = ::testing::TempDir();
   const auto write = [&](const char* name, const char* text) {
@@ -102,7 +102,7 @@ TEST(PrintRecord, AKernelThatNeverRanHasNoWorstError) {
   EXPECT_THAT(printed(record), Not(HasSubstr("nothing could be judged")));
 }
 
-TEST(PrintRecord, FiguresStandBelowEachOtherWhateverTheNames) {
+TEST(PrintRecord, FiguresStandBelowEachOtherForAllNames) {
   RunRecord record;
   for (const char* name : {"short", "a_kernel_with_a_name_of_34_letters"}) {
     KernelRecord& kernel = record.kernels.emplace_back();

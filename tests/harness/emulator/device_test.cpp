@@ -267,7 +267,7 @@ TEST(Allocations, PiecesHaveNothingBetweenThem) {
       << between.error().message;
 }
 
-TEST(Load, EntriesThatNobodyWantsMayHoldAnything) {
+TEST(Load, EntriesThatAreNotWantedMayHoldAnything) {
   // The other entry has an instruction that there is not, a function that has none, a table of
   // functions whose addresses are not known, and more memory than any machine has.
   const std::string wanted =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loads and launches what ptx_program.h makes of bytes. Whatever a kernel does, the emulator gives
-// an outcome or an error with a place, the same each time.
+// Loads and launches what ptx_program.h makes of bytes. For every kernel the emulator gives an
+// outcome or an error with a place, the same each time.
 #pragma once
 
 #include <cstring>

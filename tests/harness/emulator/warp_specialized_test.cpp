@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernels whose warps have different jobs, as the libraries for Hopper write them: one thread feeds
 // a ring of tiles by bulk copies, warpgroups multiply them. Correct ones must pass without a
-// finding, whoever hands a stage back.
+// finding, whichever threads hand a stage back.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -138,7 +138,7 @@ void expect_fine_in_every_order(int arrivals, std::string_view signals) {
     for (const int warpgroups : {1, 2}) {
       for (const bool producer_first : {true, false}) {
         for (const int in_flight : {0, 1}) {
-          if (stages == 1 && in_flight == 1) continue;  // nobody could fill the stage
+          if (stages == 1 && in_flight == 1) continue;  // no thread could fill the stage
           ring.stages = stages;
           ring.warpgroups = warpgroups;
           ring.producer_first = producer_first;

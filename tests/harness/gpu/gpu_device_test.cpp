@@ -410,7 +410,7 @@ TEST_P(EveryCall, FailsWithAnErrorThatNamesIt) {
   } else {
     std::vector<std::byte> got;
     const Result<LaunchOutcome> outcome = run(**device, "fill", &got);
-    ASSERT_FALSE(outcome) << GetParam() << " failed and nobody noticed";
+    ASSERT_FALSE(outcome) << GetParam() << " failed without an error";
     message = outcome.error().text();
   }
   std::string call = GetParam();

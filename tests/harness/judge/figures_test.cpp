@@ -106,7 +106,7 @@ TEST_F(Figures, ACaseKnowsTheLengthOfItsSums) {
   EXPECT_EQ(examined.record.length, 33);
 }
 
-TEST_F(Figures, APortraitFoldsTilesAndKeepsTheWorst) {
+TEST_F(Figures, AnErrorMapFoldsTilesAndKeepsTheWorst) {
   const std::optional<ErrorMap> p = error_map_of_case(test_case, examined, 1);
   ASSERT_TRUE(p);
   EXPECT_EQ(p->tile_rows, 2);
@@ -123,8 +123,8 @@ TEST_F(Figures, APortraitFoldsTilesAndKeepsTheWorst) {
 }
 
 // bf16: a word is two columns. Row 0 is warp 0's, of row 1 the first half warp 11's, and the last
-// word of all is nobody's.
-TEST_F(Figures, APortraitKnowsWhoStored) {
+// word of all has no writer.
+TEST_F(Figures, AnErrorMapKnowsWhoStored) {
   std::vector<Writer> words(200);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     words[i].warp = i >= 100 && i < 150 ? 11 : 0;
@@ -160,7 +160,7 @@ TEST_F(Figures, WhatPassesHasNoHeatMap) {
   EXPECT_EQ(p->binades.size(), 2u);
 }
 
-TEST_F(Figures, LargeCasesHaveNoPortrait) {
+TEST_F(Figures, LargeCasesHaveNoErrorMap) {
   test_case.problem.set_integer("k", 1 << 20);
   EXPECT_FALSE(error_map_of_case(test_case, examined, 1));
 }

@@ -106,7 +106,7 @@ TEST_F(Judged, UnwrittenOutputsFailAndAreNamed) {
 }
 
 // The first output is undecided, the second one wrong: that is the reason.
-TEST_F(Judged, AFailureIsTheReasonWhateverElseThereIs) {
+TEST_F(Judged, AFailureIsTheReasonBeforeAllElse) {
   struct TwoOutputs : ScriptedOracle {
     OutputVerdict second;
 

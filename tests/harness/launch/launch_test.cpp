@@ -439,7 +439,7 @@ TEST_F(Launches, FindingsThatTheManifestKnowsAreLeftOut) {
   ASSERT_EQ(result->findings.size(), 1u);
   EXPECT_EQ(result->findings[0].message, "of three");
   EXPECT_THAT(result->known, ElementsAre("race: of two"));
-  // Outputs of a kernel that was stopped mean nothing, whatever stopped it.
+  // Outputs of a stopped kernel mean nothing, for every reason to stop it.
   when("sum", [&](LaunchOutcome& outcome) {
     three(outcome);
     outcome.completed = false;

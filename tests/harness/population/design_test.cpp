@@ -96,7 +96,7 @@ Rounding one_lane_wild(std::int64_t row, std::int64_t column) {
   return draw % 2 == 0 ? Rounding::up : Rounding::down;
 }
 
-// Beside the contract's model: of these rows, whatever matrices they are drawn from.
+// The tests beside the contract's model see the rows of all matrices together.
 void expect_envelope(Rounded& made, int output) {
   EXPECT_TRUE(made.verdict().suspicions.empty());
   made.enlarge(output, 1 + 0x1p-6);

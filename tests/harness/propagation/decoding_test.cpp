@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors over decode steps: what must hold whatever the stack's weights are.
+// Errors over decode steps: what must hold for all weights of the stack.
 #include "harness/propagation/decoding.h"
 
 #include <gmock/gmock.h>

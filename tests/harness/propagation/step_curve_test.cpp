@@ -24,7 +24,7 @@ TEST(StepCurve, TheExponentIsThatOfThePower) {
 
 constexpr std::size_t kSteps = 200, kWidth = 64;
 
-// x' = g x + (1 - g) 1 from x = 1: the twin stays where it is, and an error is multiplied by g.
+// x' = g x + (1 - g) 1 from x = 1: the reference stays at 1, and an error is multiplied by g.
 Step toward_one(double gain) {
   return [gain](std::size_t, StepState& state) {
     for (double& x : state.x) x = gain * x + (1 - gain);

@@ -339,10 +339,10 @@ TEST(RunJobs, NoneBeginsOnceThereIsEnough) {
   int asked = 0;
   options.enough = [&] { return ++asked > 2; };
   options.runner.image = [](const Manifest&, int) { return Result<std::string>("not PTX"); };
-  Observer nobody;
-  EXPECT_EQ(run_jobs(jobs, options, nobody).size(), 2u);
+  Observer no_observer;
+  EXPECT_EQ(run_jobs(jobs, options, no_observer).size(), 2u);
   options.enough = {};
-  EXPECT_EQ(run_jobs(jobs, options, nobody).size(), 5u);
+  EXPECT_EQ(run_jobs(jobs, options, no_observer).size(), 5u);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which failures get a counterexample, whatever the order in which cases end.
+// Which failures get a counterexample: the same ones in every order in which cases end.
 #include "harness/run/triage.h"
 
 #include <gmock/gmock.h>

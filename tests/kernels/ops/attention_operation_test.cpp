@@ -331,7 +331,7 @@ TEST(AttentionOperation, ScalesOfHeadsHaveNoBackwardPass) {
   EXPECT_THAT(manifest.error().text(), HasSubstr("no backward pass"));
 }
 
-TEST(AttentionOperation, MasksLeaveOneStretchOfKeys) {
+TEST(AttentionOperation, MasksLeaveOneRangeOfKeys) {
   const auto range = [](const AttentionMask& mask, std::int64_t query, std::int64_t queries,
                         std::int64_t keys) {
     const KeyRange visible = mask.visible(query, queries, keys);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a shell makes of a quoted word is the word, whatever is in it.
+// What a shell makes of a quoted word is the word, for every content.
 #include "oracles/base/shell_word.h"
 
 #include <gtest/gtest.h>

@@ -81,7 +81,7 @@ TEST(UncertainSum, IsTheRunningBoundWhereFactorsAreKnown) {
   }
 }
 
-TEST(UncertainSum, HoldsWhateverFactorsAKernelPicks) {
+TEST(UncertainSum, HoldsForAllFactorsThatAKernelPicks) {
   Random random(12);
   double worst = 0;
   for (const Model& one : models()) {

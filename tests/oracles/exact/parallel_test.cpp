@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pieces of work over threads: each once, and none any more when nobody wants the result.
+// Pieces of work over threads: each runs once, and none begins once the result is not wanted.
 #include "oracles/exact/parallel.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(ForEachPiece, GivesUpWithinPieces) {
   EXPECT_LE(done, 7);
 }
 
-TEST(ForEachPiece, RunsToItsEndWhereNobodyGivesUp) {
+TEST(ForEachPiece, RunsToItsEndUnlessItIsGivenUp) {
   const std::atomic<bool> flag{true};
   {
     const GiveUpOn within(&flag);

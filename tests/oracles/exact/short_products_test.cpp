@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums of short operands, where nothing needs splitting: FP8 as one FP64 product up to its limit,
-// int8 as f32 products over stretches of k, zero points taken off beforehand.
+// int8 as f32 products over ranges of k, zero points taken off beforehand.
 #include <gtest/gtest.h>
 
 #include "oracles/exact/blas.h"
@@ -54,7 +54,7 @@ TEST(ShortProducts, E4m3BeyondTheLimitIsSplitAndStaysExact) {
   expect_exact(operands);
 }
 
-TEST(ShortProducts, Int8IsExactInShortStretches) {
+TEST(ShortProducts, Int8IsExactInShortRanges) {
   for (const FormatId a : {FormatId::s8, FormatId::u8}) {
     for (const std::int64_t k : {1, 31, 1024, 1025, 5000}) {
       for (const ZeroPoints zero : {ZeroPoints{}, ZeroPoints{5, -3}, ZeroPoints{-128, 127}}) {
@@ -75,8 +75,8 @@ TEST(ShortProducts, Int8IsExactInShortStretches) {
   }
 }
 
-TEST(ShortProducts, AllProductsOfOneSignFillTheStretch) {
-  // -128 * -128 over 1024 is 2^24, the last sum that f32 holds whatever the order.
+TEST(ShortProducts, AllProductsOfOneSignFillTheRange) {
+  // -128 * -128 over 1024 is 2^24, the last sum that f32 holds for every order of additions.
   const std::int64_t k = 4096;
   Operands data = {zero_tensor(FormatId::s8, {1, 40, k}), zero_tensor(FormatId::s8, {1, k, 40})};
   for (Tensor* side : {&data.a, &data.b}) {

@@ -75,7 +75,7 @@ TEST(Encode, InfinityStaysInfinityInEveryMode) {
   }
 }
 
-TEST(Encode, NanIsCanonicalWhateverSignAndMode) {
+TEST(Encode, NanIsCanonicalForEverySignAndMode) {
   for (const Format& f : all_formats()) {
     for (const double nan : {kNan, -kNan}) {
       EXPECT_EQ(plumbline::encode(f, nan), f.canonical_nan) << f.name;

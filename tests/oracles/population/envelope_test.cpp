@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests of errors beside a model's: each finds what it is for and is silent about another execution
-// of the same arithmetic, whatever the scales of rows and columns.
+// of the same arithmetic, for all scales of rows and columns.
 #include "oracles/population/envelope.h"
 
 #include <gmock/gmock.h>

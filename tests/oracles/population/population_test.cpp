@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kRows = 256, kColumns = 512;
 
-// Errors of rows with random signs; sizes are whatever `size` says of (row, column, uniform).
+// Errors of rows with random signs; their sizes are size(row, column, uniform).
 template <typename Size>
 ErrorMatrix errors_of(std::uint64_t seed, const Size& size, std::int64_t columns = kColumns) {
   ErrorMatrix matrix{kRows, columns, {}};

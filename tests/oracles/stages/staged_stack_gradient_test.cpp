@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gradient's definition is checked by central differences of the forward definition over MPFR
-// numbers, the FP64 twin by the same definition over them; in kernels' arithmetic it differs by the
-// roundings it makes.
+// numbers, the FP64 reference by the same definition over them. In kernels' arithmetic it differs
+// by the roundings it makes.
 #include "oracles/stages/staged_stack_gradient.h"
 
 #include <gtest/gtest.h>
@@ -116,16 +116,16 @@ TEST(StagedStackGradient, GradientsByWeightsAreWhatCentralDifferencesGive) {
   }
 }
 
-TEST(StagedStackGradient, TheDoubleTwinAgreesWithMpfr) {
+TEST(StagedStackGradient, TheFp64ReferenceAgreesWithMpfr) {
   for (const bool adaptive : {false, true}) {
     const Stack stack = random_stack(small(adaptive), 4);
     const std::vector<double> by_result = random_rows(stack.input.size(), 5);
     const auto due = gradient_of<RealOf<128>>(stack, by_result);
-    const std::vector<double> twin = gradient_of<double>(stack, by_result);
+    const std::vector<double> in_fp64 = gradient_of<double>(stack, by_result);
     double largest = 0;
-    for (std::size_t n = 0; n < twin.size(); ++n)
-      largest = std::max(largest, std::fabs(twin[n] - static_cast<double>(due[n])));
-    EXPECT_LT(largest, 1e-13 * norm(twin)) << adaptive;
+    for (std::size_t n = 0; n < in_fp64.size(); ++n)
+      largest = std::max(largest, std::fabs(in_fp64[n] - static_cast<double>(due[n])));
+    EXPECT_LT(largest, 1e-13 * norm(in_fp64)) << adaptive;
   }
 }
 

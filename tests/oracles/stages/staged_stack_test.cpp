@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The FP64 twin is certified by the same definition over MPFR numbers; the stack in kernels'
+// The FP64 reference is certified by the same definition over MPFR numbers; the stack in kernels'
 // arithmetic differs from it by the roundings it makes.
 #include "oracles/stages/staged_stack.h"
 
@@ -34,7 +34,7 @@ double error_of(const Stack& stack, const StackArithmetic& arithmetic) {
   return distance(end_of(stack, arithmetic), exact) / norm(exact);
 }
 
-TEST(StagedStack, TheDoubleTwinAgreesWithMpfr) {
+TEST(StagedStack, TheFp64ReferenceAgreesWithMpfr) {
   for (const bool adaptive : {false, true}) {
     const Stack stack = random_stack(small(adaptive), 1);
     using Number = RealOf<128>;

@@ -194,7 +194,7 @@ TEST(OperationText, TreesAreWrittenAsTheyWereRead) {
 
 TEST(OperationText, TheCommentAboveIsWhatItIsAbout) {
   const auto parsed = parse_operations(
-      "# Of nobody.\n\n# Doubles.\n# All of them.\noperation f(x[m]) -> y[m]  # here\n"
+      "# Of no operation.\n\n# Doubles.\n# All of them.\noperation f(x[m]) -> y[m]  # here\n"
       "  y[i] = 2 x[i]\n",
       "a.op");
   ASSERT_TRUE(parsed.ok()) << parsed.error().text();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The colors of report.html, read from its style sheet: text that nobody can read on its background
+// The colors of report.html, read from its style sheet: text that cannot be read on its background
 // would be found here, in light, dark and print.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -46,7 +46,7 @@ TEST(Draft, GuessesTheOperationAndSaysWhy) {
   EXPECT_THAT(guess_operation(entry).reason, HasSubstr("m16n8k32"));
 }
 
-// Whatever was guessed, the draft is a manifest that loads: what is left is to correct it.
+// For every guess the draft is a manifest that loads: what is left is to correct it.
 TEST(Draft, CanBeReadForEveryOperation) {
   for (const Operation* operation : all_operations()) {
     const EntrySurvey entry = entry_named("k");

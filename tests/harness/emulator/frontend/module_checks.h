@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What must hold of every module the parser accepts, and of every error it gives, whatever the text
-// was. Used by the fuzzer and by the test that replays its corpus.
+// What must hold of every module the parser accepts, and of every error it gives, for every text.
+// Used by the fuzzer and by the test that replays its corpus.
 #pragma once
 
 #include <algorithm>

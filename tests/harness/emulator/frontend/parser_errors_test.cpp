@@ -114,7 +114,7 @@ TEST(ParserErrors, UnknownNames) {
           {"bra X;\n{ X: ret; }",
            "t.ptx:5:5: label \"X\" is not defined (the label of that name at line 6 is inside "
            "another { } scope)"},
-          {"call nobody_knows_this;", "t.ptx:5:6: \"nobody_knows_this\" is not declared"},
+          {"call not_declared_here;", "t.ptx:5:6: \"not_declared_here\" is not declared"},
           {"{ .reg .b32 x; }\n{ mov.b32 x, 1; }", "t.ptx:6:11: \"x\" is not declared"},
       },
       kernel);

@@ -31,7 +31,7 @@ TEST(Parser, FindsEntriesByName) {
   ASSERT_NE(module.entry("g"), nullptr);
   EXPECT_EQ(module.entry("g")->name, "g");
   EXPECT_EQ(module.entry("f"), nullptr);
-  EXPECT_EQ(module.entry("nobody"), nullptr);
+  EXPECT_EQ(module.entry("absent"), nullptr);
 }
 
 TEST(Parser, PrototypeAndDefinitionAreOneFunction) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// st.async to the own CTA: the values are there for those who wait for the mbarrier that counts
-// them, and for nobody else.
+// st.async to the own CTA: the values are there for threads that wait for the mbarrier that counts
+// them, and for no others.
 #include <gmock/gmock.h>
 
 #include "tests/harness/emulator/emulator_run.h"

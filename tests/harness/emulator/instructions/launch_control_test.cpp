@@ -48,7 +48,7 @@ constexpr std::string_view kGoOn =
     "setp.ne.u32 %p2, %r9, %r3; @%p2 trap; or.b32 %r7, %r7, %r8; setp.ne.u32 %p2, %r7, 0; @%p2 "
     "trap; xor.b32 %r5, %r5, 1; fence.proxy.async.shared::cta; bra NEXT;";
 
-TEST(LaunchControl, WorkIsDoneOnceWhoeverTakesIt) {
+TEST(LaunchControl, WorkIsDoneOnceInEveryOrderOfCtas) {
   for (const std::uint64_t order : {0, 1, 2, 3}) {
     const KernelRun done = run(std::string(kTake) + "WAIT READ\n" + std::string(kGoOn), order);
     EXPECT_TRUE(done.outcome.findings.empty()) << findings_text(done.outcome);

@@ -105,11 +105,11 @@ TEST(Mbarrier, WaitsForBytesToo) {
               HasSubstr("lacks 0 of 1 arrivals and 16 bytes"));
   const std::string rest = "@%p0 mbarrier.complete_tx.relaxed.cta.shared.b64 [%r2], 16; ";
   EXPECT_THAT(fine(run(expects + completes + rest + ends, 1)), Each(1u));
-  // Bytes may come before anybody says to expect them.
+  // Bytes may come before a thread says to expect them.
   EXPECT_THAT(fine(run(completes + rest + expects + ends, 1)), Each(1u));
 }
 
-TEST(Mbarrier, MayFailAWaitWhenNobodyCanGoOn) {
+TEST(Mbarrier, MayFailAWaitWhenNoWarpCanGoOn) {
   // Code that only looks, and arrives where it finds the phase open.
   EXPECT_THAT(fine(run(R"(
     mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; selp.u32 %r5, 1, 0, %p3;
@@ -120,7 +120,7 @@ TEST(Mbarrier, MayFailAWaitWhenNobodyCanGoOn) {
 }
 
 TEST(Mbarrier, MayBeOneOfManyThatAWarpLooksAt) {
-  // Ten that nobody arrives at; then the warp does what the other one waits for.
+  // Ten mbarriers that no thread arrives at; then the warp does what the other one waits for.
   std::string looks;
   for (int i = 0; i < 10; ++i)
     looks +=

@@ -286,7 +286,7 @@ TEST(Atomic, EveryOperationReturnsTheOldValueAndStoresTheNew) {
   }
 }
 
-TEST(Atomic, LanesAndCtasAddUpWhateverTheThreads) {
+TEST(Atomic, LanesAndCtasAddUpForEveryNumberOfThreads) {
   for (const int threads : {1, 3}) {
     KernelOptions options;
     options.emulator.threads = threads;

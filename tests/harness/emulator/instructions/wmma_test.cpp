@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// wmma: matrices go in by rows or columns and come out as their product, whatever fragments look
-// like. Bits are those of dot() on the chip that is emulated; integers are summed by the host.
+// wmma: matrices go in by rows or columns and come out as their product, for every layout of
+// fragments. Bits are those of dot() on the chip that is emulated; integers are summed by the host.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -419,7 +419,7 @@ TEST(BulkCopy, NeedsItsDestinationForItself) {
               HasSubstr("race: writes shared memory at 0x804 that lane 1 of the same warp wrote"));
 }
 
-TEST(BulkCopy, MissesBytesThatNobodyExpected) {
+TEST(BulkCopy, MissesBytesThatNoThreadExpected) {
   std::string more = kLoad;
   more.replace(more.find("2048"), 4, "2064");
   EXPECT_THAT(wrong(more + "WAIT"), HasSubstr("lacks 0 of 1 arrivals and 16 bytes"));
@@ -535,7 +535,7 @@ TEST(BulkCopy, RefusesBoxesOfAnySize) {
       HasSubstr("out of bounds: a bulk copy of 4294967280 bytes"));
 }
 
-TEST(BulkCopy, StaysInsideTheAllocationWhateverTheMapSays) {
+TEST(BulkCopy, StaysInsideTheAllocationForEveryMap) {
   TensorMap row = {.format = FormatId::bf16, .rank = 1, .dims = {5}, .strides = {2}, .box = {64}};
   EXPECT_THAT(
       findings_text(run("@%p0 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%in, {0}], "

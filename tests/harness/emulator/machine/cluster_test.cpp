@@ -185,7 +185,7 @@ TEST(Cluster, ArrivesAtMbarriersOfTheOther) {
                              "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r6];\n",
                              kWait, read})),
               HasSubstr("race"));
-  // Nobody arrives: the blocks wait for each other.
+  // No thread arrives: the blocks wait for each other.
   EXPECT_THAT(findings(text({kMakeBarrier, kMeet, kWait})),
               HasSubstr("CTA rank 1 warp 0 waits for mbarrier"));
   // Only arrivals are possible there.

@@ -109,7 +109,7 @@ TEST(CtaRace, IsDecidedByteByByte) {
 TEST(CtaRace, IsAReadOfWhatAnotherCtaWrites) {
   const std::string body = "@%p1 st.global.u32 [%d1], %r0; @%p2 ld.global.u32 %r2, [%d1];";
   EXPECT_TRUE(races(body));
-  // Among three CTAs, whoever comes between.
+  // Among three CTAs, also with another one in between.
   EXPECT_TRUE(
       races("st.global.u32 [%d1], 5; setp.eq.u32 %p3, %r10, 2; @%p3 ld.global.u32 %r2, [%d1];",
             options_of(3)));

@@ -330,7 +330,7 @@ TEST(Refill, OfWhatAnotherWarpStillReadsIsARace) {
   EXPECT_FALSE(any_of(outcome, FindingKind::missing_wait, 15, "")) << findings_text(outcome);
 }
 
-TEST(Refill, ThatNobodyWaitsForIsAMissingWait) {
+TEST(Refill, ThatNoThreadWaitsForIsAMissingWait) {
   for (const std::string_view wait : {"", "cp.async.wait_group 2;"}) {
     const LaunchOutcome outcome = run_pipeline(wait, "bar.sync 0;");
     EXPECT_TRUE(

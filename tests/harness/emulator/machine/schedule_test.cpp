@@ -161,7 +161,7 @@ TEST(Ctas, OfACooperativeLaunchAreResidentTogether) {
 }
 
 // The budget of a warp would take minutes where hundreds of CTAs spend it.
-TEST(Ctas, ThatAllWaitForWhatNobodyWritesAreFoundAtOnce) {
+TEST(Ctas, ThatAllWaitForWhatNoThreadWritesAreFoundAtOnce) {
   for (const char* poll :
        {"ld.acquire.gpu.global.u32 %r1, [%out]", "atom.global.cas.b32 %r1, [%out], 1, 1",
         "atom.global.add.u32 %r1, [%out], 0"}) {

@@ -79,7 +79,7 @@ TEST(TensorMapCode, TheDeviceEncodesWhatAChipCouldDo) {
   EXPECT_EQ(refused.error().text(), check_tensor_map(map).error().text());
 }
 
-// Where the chip puts them nobody says; better no answer than a wrong one.
+// The manual does not say where the chip puts them: no answer is better than a wrong one.
 TEST(TensorMapCode, RowsThatDoNotFillTheirSwizzleAreRefused) {
   TensorMap map = map_of_rank(2);
   map.box[0] = 12;

@@ -163,15 +163,15 @@ TEST(EpilogueScales, TheIntervalRuleHoldsUnderEveryKindOfFactor) {
         if (saturate) contract.output.overflow = Overflow::saturate;
         if (random.below(3) == 0) contract.epilogue = {EpilogueStep::scale_ab};
         const Epilogue epilogue(contract, scalars, output);
-        for (int stretch = 0; stretch < 4; ++stretch) {
+        for (int place = 0; place < 4; ++place) {
           // Around zero, at the ends, anywhere; and once in a while everything.
           const std::int64_t length = random.between(0, 200);
           std::int64_t first = random.between(-100, 100) - length / 2;
-          if (stretch == 1) first = grid.highest() - length;
-          if (stretch == 2) first = grid.lowest();
-          if (stretch == 3) first = random.between(grid.lowest(), grid.highest() - length);
+          if (place == 1) first = grid.highest() - length;
+          if (place == 2) first = grid.lowest();
+          if (place == 3) first = random.between(grid.lowest(), grid.highest() - length);
           GridRange range{first, first + length};
-          if (repeat % 75 == 0 && stretch == 3) range = {grid.lowest(), grid.highest()};
+          if (repeat % 75 == 0 && place == 3) range = {grid.lowest(), grid.highest()};
           check_range(epilogue, operands, grid, range, random);
           if (HasFatalFailure()) return;
         }

@@ -85,7 +85,7 @@ TEST(SiluRange, HoldsEveryConformingKernel) {
   }
 }
 
-// The interval's two bounds hold whatever g inside it the accumulator had.
+// The interval's two bounds hold for every g inside it that an accumulator may have.
 TEST(SiluRange, HoldsEveryConformingKernelOfAnInterval) {
   Random random(5);
   int wide = 0;

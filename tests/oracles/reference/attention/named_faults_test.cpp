@@ -172,7 +172,7 @@ TEST(AttentionNamesFaults, RescaleThresholds) {
   EXPECT_EQ(named(keeps, keeps), "passed");
   EXPECT_EQ(named(keeps, rescales),
             "the maximum is kept until it rises by more than 2^8 in p: rescale_threshold = 8");
-  EXPECT_EQ(named(rescales, keeps), "every new maximum is taken, whatever the threshold");
+  EXPECT_EQ(named(rescales, keeps), "every new maximum is taken, also below the threshold");
   EXPECT_EQ(named(keeps, keeps, {.takes_kept_maximum = true}),
             "a maximum that rises by less than the threshold is taken, and nothing is rescaled");
 }

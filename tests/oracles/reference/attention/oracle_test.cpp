@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict on attention: a kernel that keeps its contract never fails, whatever it does with the
-// room the contract leaves; exact cases are bit-exact; and faults are caught.
+// The verdict on attention: no kernel that keeps its contract fails, however it uses the room that
+// the contract leaves; exact cases are bit-exact; and faults are caught.
 #include <iterator>
 
 #include "oracles/reference/attention/oracle.h"
@@ -485,7 +485,7 @@ TEST(AttentionOracle, TakesAnythingWhereATileOverflowedThatIsClearedLater) {
   EXPECT_EQ(oracle.judge(1, attention.lse, {}).failed, 0);
 }
 
-// All weights are 1 then, whatever the scores are.
+// All weights are 1 then, for all scores.
 TEST(AttentionOracle, JudgesAScaleOfZero) {
   for (int turn = 0; turn < 20; ++turn) {
     AttentionSetup setup;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The survey's numbers lie within their claimed errors of the MPFR definition, whatever the values.
+// The survey's numbers lie within their claimed errors of the MPFR definition for all values.
 #include "oracles/reference/attention/survey.h"
 
 #include <gtest/gtest.h>

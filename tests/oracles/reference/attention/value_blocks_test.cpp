@@ -210,7 +210,7 @@ TEST(AttentionValueBlocks, NameTheScaleThatIsWrong) {
               Contains("the scales of V's blocks are left out"));
 }
 
-// NaN in a row of V reaches the columns it stands in, whatever the scale of its block.
+// NaN in a row of V reaches the columns it stands in, for every scale of its block.
 TEST(AttentionValueBlocks, SpecialValuesPassThroughThem) {
   AttentionSetup setup = fp8_setup();
   setup.queries = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict on attention's gradients: no kernel that keeps its contract fails, whatever freedom
-// it takes, and simple faults are seen.
+// The verdict on attention's gradients: no kernel that keeps its contract fails, however it uses
+// the room that the contract leaves, and simple faults are seen.
 #include "oracles/reference/attention_backward/oracle.h"
 
 #include <gtest/gtest.h>
@@ -353,7 +353,7 @@ TEST(AttentionBackwardOracle, DemandsBitsWhereTheArithmeticIsExact) {
   }
 }
 
-TEST(AttentionBackwardOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
+TEST(AttentionBackwardOracle, RowsThatSeeNoKeyAndKeysThatNoRowSeesGetZeros) {
   GradientSetup setup;
   setup.queries = 20;
   setup.keys = 12;
@@ -369,8 +369,8 @@ TEST(AttentionBackwardOracle, RowsThatSeeNothingAndKeysNobodySeesGetZeros) {
   EXPECT_TRUE(oracle.element(0, 5, 0x8000).pass);  // -0 is a zero
 }
 
-// Weights of 2^(10^11), which no format has: whatever a kernel gives passes, and nothing is asked
-// of the definition, which has no number for it.
+// Weights of 2^(10^11), which no format has: every output of a kernel passes, and the definition is
+// not asked, since it has no number for it.
 TEST(AttentionBackwardOracle, LetsAnythingPassWhereWeightsOverflow) {
   GradientSetup setup;
   setup.queries = 6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The MPFR definition of a GEMM and its integer twin say the same, and say what the problem asks
-// for.
+// The definitions of a GEMM in MPFR numbers and in integers say the same, and say what the problem
+// asks for.
 #include "oracles/reference/gemm/definition.h"
 
 #include <gtest/gtest.h>

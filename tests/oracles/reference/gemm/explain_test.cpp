@@ -150,7 +150,7 @@ TEST(GemmExplain, NamesEachPlantedFault) {
   faulty.bias_index = [](std::int64_t i, std::int64_t) { return i; };
   EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the bias was taken by row instead of by column"));
 
-  GemmSetup tall = setup;  // rows beyond the bias read something nobody knows
+  GemmSetup tall = setup;  // rows beyond the bias read unknown values
   tall.m = 20;
   faulty.bias_index = [](std::int64_t i, std::int64_t) { return std::min<std::int64_t>(i, 14); };
   EXPECT_THAT(fit_of(faulty, tall), HasSubstr("the bias was taken by row instead of by column"));

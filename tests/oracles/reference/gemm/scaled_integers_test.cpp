@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // s8 and u8 with scales along k: int32 sums of blocks that become f32, are scaled and added up.
-// Kernels that do that pass, whatever is rounded on the way; scales of another block, sums left
-// out and a chain that is scaled once at the end do not.
+// Kernels that do that pass, however they round on the way; scales of another block, sums left out
+// and a chain that is scaled once at the end do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -84,7 +84,7 @@ TEST(GemmSpecialValues, EveryOtherClassFails) {
 }
 
 // docs/bounds/checks.md says so of every operation.
-TEST(GemmSpecialValues, ZerosAreEqualWhateverTheirSignAndNanWhateverItsPayload) {
+TEST(GemmSpecialValues, ZerosOfEitherSignAreEqualAndSoAreNanOfAnyPayload) {
   for (const bool relu : {false, true}) {
     GemmSetup setup;
     setup.relu = relu;

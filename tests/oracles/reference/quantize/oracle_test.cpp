@@ -141,7 +141,7 @@ TEST(QuantizeOracle, AnotherClassIsAMismatch) {
       << "infinity where NaN is due";
 }
 
-TEST(QuantizeOracle, ZerosAreEqualWhateverTheirSign) {
+TEST(QuantizeOracle, ZerosOfEitherSignAreEqual) {
   const OneWrong zeros(Sample::zeros, FormatId::e4m3);
   for (const std::uint64_t zero : {0x00u, 0x80u}) {
     EXPECT_TRUE(zeros.oracle.element(kCodes, 3, zero).pass);
@@ -196,7 +196,8 @@ std::vector<Planted> planted() {
       .conversion.rounding = Rounding::toward_zero;
   plant("ties are rounded away from zero instead of to even", Sample::ties, FormatId::s8)
       .conversion.rounding = Rounding::nearest_away;
-  plant("one half is added before truncation, whatever the sign", Sample::normal, FormatId::s8)
+  plant("one half is added before truncation, also to negative numbers", Sample::normal,
+        FormatId::s8)
       .before_conversion = [](float argument) {
     return static_cast<double>(static_cast<int>(argument + 0.5f));
   };
@@ -250,7 +251,7 @@ TEST(QuantizeFaults, EachPlantedFaultFailsAndIsNamed) {
   }
 }
 
-// Where limit / amax overflows, whatever is above the largest code is far above it: two faults fit.
+// Where limit / amax overflows, all that is above the largest code is far above it: two faults fit.
 TEST(QuantizeFaults, OverflowIsNamed) {
   const Matrix matrix(4, 384, Sample::subnormal, FormatId::e5m2, ScaleGroup::row,
                       QuantizeRule::multiply_limit);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The verdict on row operations: no conforming kernel fails, whatever freedom it uses; what is
-// exact is demanded bit for bit; faults fail, and the simple ones are named.
+// The verdict on row operations: no conforming kernel fails, however it uses the room that the
+// contract leaves; what is exact is demanded bit for bit; faults fail, and the simple ones are
+// named.
 #include "oracles/reference/rows/oracle.h"
 
 #include <gmock/gmock.h>

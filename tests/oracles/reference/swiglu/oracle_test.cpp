@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verdicts on a SwiGLU MLP: no conforming kernel fails, whatever ex2 it has; faults fail, and
+// The verdicts on a SwiGLU MLP: no conforming kernel fails, with any ex2; faults fail, and
 // the simple ones are named; y is judged by the h that was stored.
 #include "oracles/reference/swiglu/oracle.h"
 

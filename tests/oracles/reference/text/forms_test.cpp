@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forms against kernels that conform: whatever one computes must lie where forms say.
+// Forms against kernels that conform: every value that one computes must lie where forms say.
 #include "oracles/reference/text/forms.h"
 
 #include <fmt/format.h>

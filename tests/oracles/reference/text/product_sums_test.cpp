@@ -31,7 +31,7 @@ constexpr const char* kMasked =
     "operation lower(a[m, k], b[k, n]) -> d[m, n]\n"
     "  d[i, j] = 0.5 * (sum[l if l % 3 != i % 3] (a[i, l] * b[l, j])) + 1\n";
 
-// Two indices: nobody says in which order a kernel takes them.
+// Two indices: the text does not say in which order a kernel takes them.
 constexpr const char* kTwoIndices =
     "operation convolved(a[m, 3, k], b[3, k, n]) -> d[m, n]\n"
     "  d[i, j] = sum[t < 3, l] (a[i, t, l] * max(b[t, l, j], 0))\n";

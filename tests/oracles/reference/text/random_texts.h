@@ -31,7 +31,7 @@ class RandomText {
       (rows ? rows_ : matrices_).push_back(name);
     }
     has_column_ = true;
-    // Every input and size is used, whatever the rest is.
+    // So every input and size is used, for all steps above.
     return out + fmt::format("  y[i, j] = {} + {}\n", real(4),
                              one_of({"x[i, j] * a[i, j]", "v[j] * a[i, j] - x[i, j]",
                                      "where(x[i, j] < a[i, j], v[j], s)"}));

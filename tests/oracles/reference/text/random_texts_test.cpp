@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever texts say: conforming kernels lie within forms, and forms within the definition.
+// For all texts: conforming kernels lie within forms, and forms within the definition.
 #include "tests/oracles/reference/text/random_texts.h"
 
 namespace plumbline::text {
