@@ -80,7 +80,8 @@ Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   for (const std::string_view scale : {"scale_a", "scale_b", "scale_d"})
     sums = sums | sums * magnitudes(tensors, scale);
   sums = sums | sums * magnitudes(gemm.problem.real("alpha"));
-  if (!a.normal || !sums_are_normal(sums, gemm.size("k"))) return std::nullopt;
+  if (!a.normal || !sums_are_normal(sums, gemm.size("k"), gemm.contract.accumulator))
+    return std::nullopt;
   RelatedRun run = same_problem(test_case, tensors);
   if (!multiply(tensors, run.tensors, 2, {"a"})) return std::nullopt;
   run.outputs = {{"d", 2}};

@@ -75,7 +75,8 @@ Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   Magnitudes sums = a * magnitudes(tensors, "b");
   for (const std::string_view scale : {"scale_a", "scale_b"})
     sums = sums | sums * magnitudes(tensors, scale);
-  if (!a.normal || !sums_are_normal(sums, grouped.k)) return std::nullopt;
+  if (!a.normal || !sums_are_normal(sums, grouped.k, grouped.contract.accumulator))
+    return std::nullopt;
   RelatedRun run = same_problem(test_case, tensors);
   if (!multiply(tensors, run.tensors, 2, {"a"})) return std::nullopt;
   run.outputs = {{"d", 2}};

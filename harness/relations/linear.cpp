@@ -73,12 +73,13 @@ Related doubled_dy(const Case& test_case, const CaseTensors& tensors) {
   if (!dy.normal) return std::nullopt;
   RelatedRun run = same_problem(test_case, tensors);
   if (!multiply(tensors, run.tensors, 2, {"dy"})) return std::nullopt;
-  const auto stays_normal = [&](const Magnitudes& terms, std::string_view scale,
-                                std::int64_t count) {
-    Magnitudes sums = terms | terms * magnitudes(tensors, "scale_dy");
-    return sums_are_normal(sums | sums * magnitudes(tensors, scale), count);
-  };
   return only(std::move(run), {{"dx", 2}, {"dw", 2}, {"db", 2}}, [&](const Follow& output) {
+    const auto stays_normal = [&](const Magnitudes& terms, std::string_view scale,
+                                  std::int64_t count) {
+      const Magnitudes sums = terms | terms * magnitudes(tensors, "scale_dy");
+      return sums_are_normal(sums | sums * magnitudes(tensors, scale), count,
+                             linear.contract(output.output).accumulator);
+    };
     if (output.output == "dx")
       return stays_normal(dy * magnitudes(tensors, "w"), "scale_w", linear.n);
     if (output.output == "dw")

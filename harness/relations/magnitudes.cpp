@@ -11,9 +11,8 @@
 namespace plumbline {
 namespace {
 
-constexpr int kSmallestNormal = -126, kF32Bits = 24;
-// Far enough below 2^128 for a doubling and the rounding of a few factors.
-constexpr int kLargest = 120;
+constexpr int kF32Bits = 24;
+constexpr int kRoom = 7;  // binades below the largest: for a doubling and a few factors' rounding
 
 Magnitudes joined(const std::optional<Magnitudes>& some, const Magnitudes& more) {
   return some ? *some | more : more;
@@ -75,9 +74,10 @@ Magnitudes rounded(const Magnitudes& x) {
   return result;
 }
 
-bool sums_are_normal(const Magnitudes& terms, std::int64_t count) {
-  const int growth = digits_of(count);
-  return terms.finite && terms.unit >= kSmallestNormal && terms.most + growth <= kLargest;
+bool sums_are_normal(const Magnitudes& terms, std::int64_t count, FormatId accumulator) {
+  const Format& f = format(accumulator);
+  return terms.finite && terms.unit >= f.emin() &&
+         terms.most + digits_of(count) <= f.emax() - kRoom;
 }
 
 }  // namespace plumbline

@@ -33,8 +33,10 @@ int digits_of(std::int64_t count);
 // After one more f32 operation with such results: they have 24 bits.
 Magnitudes rounded(const Magnitudes& x);
 
-// Whether all sums of so many terms are 0 or normal, with room for a doubling: in any order, and
-// also where bits below a term's last one are cut off, sums are multiples of the terms' unit.
-bool sums_are_normal(const Magnitudes& terms, std::int64_t count);
+// Whether all sums of so many terms are 0 or normal in an accumulator of this format, with room for
+// a doubling: in any order, and also where bits below a term's last one are cut off, sums are
+// multiples of the terms' unit.
+bool sums_are_normal(const Magnitudes& terms, std::int64_t count,
+                     FormatId accumulator = FormatId::f32);
 
 }  // namespace plumbline

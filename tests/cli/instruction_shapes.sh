@@ -98,7 +98,7 @@ manifest rounded $'unit = "mma.sync"\naccumulator = "f16"' rounded f16
 expect 3 'says accumulator = "f16", but' verify rounded --kernel rounded.toml --profile quick --on emulator --no-corpus --sm 80
 sed 's/schedule = "sequential"/schedule = "any"/' half.toml >open.toml
 expect 2 'has to say how k is added up' verify open --kernel open.toml --profile quick --on emulator --no-corpus --sm 80
-expect 0 'accumulator = "f16"' init half.cu
+expect 0 'accumulator = "f16"' init half.cu --out -
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
