@@ -134,7 +134,7 @@ expect 1 "endless" verify --kernel mine/mine.toml --profile quick --only 'm<=64 
 # What a stranger's files may not do: run programs, or write into a log what its reader obeys.
 hostile='folder $(touch executed)'
 mkdir "$hostile" && cp "$kernels"/shipped/gemm_bf16/gemm_bf16.toml "$hostile/mine.toml" && echo '__global__ void k() {}' >"$hostile/gemm_bf16.cu"
-expect 3 "the shell that nvcc calls would read the '\$' in this path" verify --kernel "$hostile/mine.toml" --on emulator
+expect 3 "the shell that nvcc calls would interpret the '\$' in this path" verify --kernel "$hostile/mine.toml" --on emulator
 [ ! -e executed ] && [ ! -e "$hostile/executed" ] || { echo "FAILED: the name of a folder was executed"; failed=$((failed + 1)); }
 expect 3 "no PTX of mine" replay "$mine" --kernel "$hostile/mine.toml" --no-compile --on emulator
 copy own gemm_bf16 's/^targets/flags = ["-ccbin", ".\/cc.sh"]\ntargets/'

@@ -66,7 +66,7 @@ expect 2 "entry points" init many.ptx
 expect 0 "as quantize" init many.ptx --entry quantize_s8_row
 sed 's/softmax/kernel7/g' mine.ptx >unknown.ptx
 expect 2 "--operation and one of" init unknown.ptx
-expect 2 "unknown.op is found by itself" init unknown.ptx
+expect 2 "or put unknown.op beside it" init unknown.ptx
 echo hello >hello.ptx
 expect 2 "hello.ptx" init hello.ptx
 expect 2 "neither PTX (.ptx) nor a CUDA source" init right.toml

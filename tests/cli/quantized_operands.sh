@@ -137,7 +137,7 @@ epilogue = []'
 verify 2 'unit int32 cannot take bf16 x s8' integers
 
 sed 's/^b *= "s8"/b = "bf16"/; s/^b *= \["s8"\]/b = ["bf16"]/' right.toml >wide.toml
-verify 2 'b = "bf16" is multiplied as it is (leave dequantize_b out, or store it in 8 bits)' wide
+verify 2 'dequantize_b needs a b of 8 bits or fewer, and bf16 has more (leave dequantize_b out, or store it in 8 bits)' wide
 
 grouped=gemm_grouped_bf16
 sed 's/^\[contract\]/&\ndequantize_b = "bf16"/' "$(dirname "$source")/../../kernels/shipped/$grouped/$grouped.toml" >grouped.toml

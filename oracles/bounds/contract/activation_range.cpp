@@ -11,6 +11,7 @@
 #include "oracles/base/assert.h"
 #include "oracles/base/numbers.h"
 #include "oracles/bounds/contract/attention.h"
+#include "oracles/bounds/contract/epilogue_steps.h"
 #include "oracles/bounds/contract/f32_errors.h"
 
 namespace plumbline {
@@ -29,30 +30,33 @@ constexpr double gamma(int n) { return n * kF32Unit / (1 - n * kF32Unit); }
 // How a smooth activation is computed: the function's relative error, and the roundings of its
 // argument.
 struct Way {
-  Activation function = Activation::none;
   bool by_exponential = false;
   double error = 0;
   int roundings = 0;
+  Activation function = Activation::none;  // of the step
 };
 
 constexpr std::pair<EpilogueStep, Way> kWays[] = {
     // x / sqrt 2, the constant within an ulp
-    {EpilogueStep::gelu_erff, {Activation::gelu, false, kTwoUlp, 6}},
+    {EpilogueStep::gelu_erff, {false, kTwoUlp, 6}},
     // five operations and two constants, each within an ulp
-    {EpilogueStep::gelu_tanh_tanhf, {Activation::gelu_tanh, false, kTwoUlp, 10}},
-    {EpilogueStep::gelu_tanh_tanh_approx, {Activation::gelu_tanh, false, kTanhApproxError, 10}},
-    {EpilogueStep::gelu_tanh_expf, {Activation::gelu_tanh, true, kTwoUlp, 10}},
+    {EpilogueStep::gelu_tanh_tanhf, {false, kTwoUlp, 10}},
+    {EpilogueStep::gelu_tanh_tanh_approx, {false, kTanhApproxError, 10}},
+    {EpilogueStep::gelu_tanh_expf, {true, kTwoUlp, 10}},
     // and a product with log2 e
-    {EpilogueStep::gelu_tanh_ex2_approx, {Activation::gelu_tanh, true, kEx2Error, 13}},
-    {EpilogueStep::silu_expf, {Activation::silu, true, kTwoUlp, 0}},
-    {EpilogueStep::silu_ex2_approx, {Activation::silu, true, kEx2Error, 3}},
-    {EpilogueStep::silu_tanh_approx, {Activation::silu, false, kTanhApproxError, 0}},
+    {EpilogueStep::gelu_tanh_ex2_approx, {true, kEx2Error, 13}},
+    {EpilogueStep::silu_expf, {true, kTwoUlp, 0}},
+    {EpilogueStep::silu_ex2_approx, {true, kEx2Error, 3}},
+    {EpilogueStep::silu_tanh_approx, {false, kTanhApproxError, 0}},
 };
 
 // None for steps that are no smooth activation.
 Way way_of(EpilogueStep step) {
   const auto* const found = std::ranges::find(kWays, step, &std::pair<EpilogueStep, Way>::first);
-  return found == std::end(kWays) ? Way{} : found->second;
+  if (found == std::end(kWays)) return {};
+  Way way = found->second;
+  way.function = row_of(step).function;
+  return way;
 }
 
 // The argument of tanh in gelu_tanh.
@@ -107,9 +111,7 @@ Margin by_exponential(const Way& way, double low, double high) {
 
 }  // namespace
 
-Activation activation_of(EpilogueStep step) {
-  return step == EpilogueStep::relu ? Activation::relu : way_of(step).function;
-}
+Activation activation_of(EpilogueStep step) { return row_of(step).function; }
 
 bool is_smooth(Activation function) {
   return function != Activation::none && function != Activation::relu;

@@ -8,6 +8,7 @@
 
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
+#include "oracles/bounds/contract/epilogue_steps.h"
 
 namespace plumbline {
 namespace {
@@ -118,57 +119,11 @@ std::string schedule_line(const Contract& contract) {
   return "order: increasing k, one accumulator";
 }
 
-std::string_view describe_step(EpilogueStep step) {
-  switch (step) {
-    case EpilogueStep::scale_a:
-      return "x = fl(x * scale_a)";
-    case EpilogueStep::scale_b:
-      return "x = fl(x * scale_b)";
-    case EpilogueStep::scale_ab:
-      return "x = fl(x * fl(scale_a * scale_b))";
-    case EpilogueStep::alpha:
-      return "x = fl(alpha * x)";
-    case EpilogueStep::beta_c:
-      return "x = fl(x + fl(beta * c))";
-    case EpilogueStep::beta_c_fma:
-      return "x = fma(beta, c, x)";
-    case EpilogueStep::alpha_beta_c_fma:
-      return "x = fma(alpha, x, fl(beta * c))";
-    case EpilogueStep::bias:
-      return "x = fl(x + bias)";
-    case EpilogueStep::bias_fma:
-      return "x + bias fused with the product before it";
-    case EpilogueStep::relu:
-      return "x = max(x, 0)";
-    case EpilogueStep::gelu_erff:
-      return "x = gelu(x) by erff";
-    case EpilogueStep::gelu_tanh_tanhf:
-      return "x = gelu_tanh(x) by tanhf";
-    case EpilogueStep::gelu_tanh_tanh_approx:
-      return "x = gelu_tanh(x) by tanh.approx";
-    case EpilogueStep::gelu_tanh_expf:
-      return "x = gelu_tanh(x) by expf";
-    case EpilogueStep::gelu_tanh_ex2_approx:
-      return "x = gelu_tanh(x) by ex2.approx";
-    case EpilogueStep::silu_expf:
-      return "x = silu(x) by expf";
-    case EpilogueStep::silu_ex2_approx:
-      return "x = silu(x) by ex2.approx";
-    case EpilogueStep::silu_tanh_approx:
-      return "x = silu(x) by tanh.approx";
-    case EpilogueStep::scale_d:
-      return "x = fl(x * scale_d)";
-    case EpilogueStep::zero_d:
-      break;
-  }
-  return "x = fl(rint(x) + zero_d)";
-}
-
 std::string epilogue_line(const Contract& contract) {
   std::string line = "epilogue: ";
   if (contract.exact_integers()) line += "x = float(sum) unless stored as s32, ";
   for (const EpilogueStep step : contract.epilogue)
-    line += fmt::format("{}, ", describe_step(step));
+    line += fmt::format("{}, ", row_of(step).sentence);
   line += fmt::format("then converted rounding {}", word_of(contract.output.rounding));
   if (contract.output.overflow == Overflow::saturate) line += ", saturating";
   if (contract.subnormals_flushed)

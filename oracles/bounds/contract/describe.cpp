@@ -2,9 +2,12 @@
 // One table per enumeration; the lookups are the same three lines for all of them.
 #include "oracles/bounds/contract/describe.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "oracles/base/assert.h"
+#include "oracles/bounds/contract/epilogue_steps.h"
 
 namespace plumbline {
 namespace {
@@ -52,47 +55,6 @@ constexpr WordTable<Join, 4> kJoins{
 constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
                                               {Promotion::add, Promotion::scaled_fma}};
 
-constexpr WordTable<EpilogueStep, 20> kSteps{{"scale_a",
-                                              "scale_b",
-                                              "scale_ab",
-                                              "alpha",
-                                              "beta_c",
-                                              "beta_c fma",
-                                              "alpha beta_c fma",
-                                              "bias",
-                                              "bias fma",
-                                              "relu",
-                                              "gelu erff",
-                                              "gelu_tanh tanhf",
-                                              "gelu_tanh tanh.approx",
-                                              "gelu_tanh expf",
-                                              "gelu_tanh ex2.approx",
-                                              "silu expf",
-                                              "silu ex2.approx",
-                                              "silu tanh.approx",
-                                              "scale_d",
-                                              "zero_d"},
-                                             {EpilogueStep::scale_a,
-                                              EpilogueStep::scale_b,
-                                              EpilogueStep::scale_ab,
-                                              EpilogueStep::alpha,
-                                              EpilogueStep::beta_c,
-                                              EpilogueStep::beta_c_fma,
-                                              EpilogueStep::alpha_beta_c_fma,
-                                              EpilogueStep::bias,
-                                              EpilogueStep::bias_fma,
-                                              EpilogueStep::relu,
-                                              EpilogueStep::gelu_erff,
-                                              EpilogueStep::gelu_tanh_tanhf,
-                                              EpilogueStep::gelu_tanh_tanh_approx,
-                                              EpilogueStep::gelu_tanh_expf,
-                                              EpilogueStep::gelu_tanh_ex2_approx,
-                                              EpilogueStep::silu_expf,
-                                              EpilogueStep::silu_ex2_approx,
-                                              EpilogueStep::silu_tanh_approx,
-                                              EpilogueStep::scale_d,
-                                              EpilogueStep::zero_d}};
-
 constexpr WordTable<Activation, 5> kActivations{
     {"none", "relu", "gelu", "gelu_tanh", "silu"},
     {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
@@ -120,7 +82,11 @@ std::optional<Join> join(std::string_view word) { return kJoins.value(word); }
 
 std::optional<Promotion> promotion(std::string_view word) { return kPromotions.value(word); }
 
-std::optional<EpilogueStep> epilogue_step(std::string_view word) { return kSteps.value(word); }
+std::optional<EpilogueStep> epilogue_step(std::string_view word) {
+  const auto rows = epilogue_steps();
+  const auto found = std::ranges::find(rows, word, &EpilogueStepRow::word);
+  return found == rows.end() ? std::nullopt : std::optional(found->step);
+}
 
 std::optional<Activation> activation(std::string_view word) { return kActivations.value(word); }
 
@@ -139,7 +105,7 @@ std::string_view word_of(Join value) { return kJoins.word(value); }
 
 std::string_view word_of(Promotion value) { return kPromotions.word(value); }
 
-std::string_view word_of(EpilogueStep value) { return kSteps.word(value); }
+std::string_view word_of(EpilogueStep value) { return row_of(value).word; }
 
 std::string_view word_of(Activation value) { return kActivations.word(value); }
 
@@ -155,7 +121,14 @@ std::span<const std::string_view> join_words() { return kJoins.words; }
 
 std::span<const std::string_view> promotion_words() { return kPromotions.words; }
 
-std::span<const std::string_view> epilogue_words() { return kSteps.words; }
+std::span<const std::string_view> epilogue_words() {
+  static const std::vector<std::string_view> words = [] {
+    std::vector<std::string_view> all;
+    for (const EpilogueStepRow& row : epilogue_steps()) all.push_back(row.word);
+    return all;
+  }();
+  return words;
+}
 
 std::span<const std::string_view> rounding_words() { return kRoundings.words; }
 

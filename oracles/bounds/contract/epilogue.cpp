@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "oracles/base/assert.h"
+#include "oracles/bounds/contract/epilogue_steps.h"
 #include "oracles/formats/decode.h"
 
 namespace plumbline {
@@ -35,21 +36,18 @@ std::vector<EpilogueStep> needed_steps(const EpilogueScalars& scalars) {
 
 // Whether a step of a contract does what a problem needs.
 bool does(EpilogueStep step, EpilogueStep needed) {
-  if (step == EpilogueStep::beta_c_fma) return needed == EpilogueStep::beta_c;
-  if (step == EpilogueStep::alpha_beta_c_fma)
-    return needed == EpilogueStep::alpha || needed == EpilogueStep::beta_c;
-  if (step == EpilogueStep::bias_fma) return needed == EpilogueStep::bias;
-  if (step == EpilogueStep::scale_ab)
-    return needed == EpilogueStep::scale_a || needed == EpilogueStep::scale_b;
-  if (activation_of(step) != Activation::none) return activation_of(step) == activation_of(needed);
-  return step == needed;
+  const EpilogueStepRow &has = row_of(step), &need = row_of(needed);
+  if (need.function != Activation::none) return has.function == need.function;
+  if (need.addend != StepAddend::none) return has.addend == need.addend;
+  const bool is_of_both =
+      has.factor == StepFactor::scale_ab &&
+      (need.factor == StepFactor::scale_a || need.factor == StepFactor::scale_b);
+  return is_of_both || has.factor == need.factor;
 }
 
 // Whether a step is a product and nothing else, so that an addition may be fused with it.
 bool multiplies(EpilogueStep step) {
-  return step == EpilogueStep::scale_a || step == EpilogueStep::scale_b ||
-         step == EpilogueStep::scale_ab || step == EpilogueStep::alpha ||
-         step == EpilogueStep::scale_d;
+  return row_of(step).factor != StepFactor::none && row_of(step).addend == StepAddend::none;
 }
 
 // The contract's steps that the problem needs, in the contract's order, with the unnamed ones put
@@ -92,10 +90,9 @@ TwoDoubles add(TwoDoubles x, TwoDoubles y) {
   return {first.sum, first.error};
 }
 
-TwoDoubles times(float factor, TwoDoubles y) {
-  const double f = static_cast<double>(factor);
-  const double high = f * y.hi;
-  return add({high, std::fma(f, y.hi, -high)}, {f * y.lo, 0});
+TwoDoubles times(double factor, TwoDoubles y) {
+  const double high = factor * y.hi;
+  return add({high, std::fma(factor, y.hi, -high)}, {factor * y.lo, 0});
 }
 
 // NaN, -Inf, negative, zero, positive, +Inf.
@@ -147,84 +144,129 @@ bool Epilogue::saturates() const {
 }
 
 std::optional<float> Epilogue::factor(EpilogueStep step, const EpilogueOperands& operands) const {
-  switch (step) {
-    case EpilogueStep::scale_a:
-      return operands.scale_a;
-    case EpilogueStep::scale_b:
-      return operands.scale_b;
-    case EpilogueStep::scale_ab:
-      return operands.scale_a * operands.scale_b;
-    case EpilogueStep::alpha:
-    case EpilogueStep::alpha_beta_c_fma:
-      return scalars_.alpha;
-    case EpilogueStep::scale_d:
-      return scalars_.scale_d;
-    case EpilogueStep::beta_c:
-    case EpilogueStep::beta_c_fma:
-    case EpilogueStep::bias:
-    case EpilogueStep::bias_fma:
-    case EpilogueStep::relu:
-    case EpilogueStep::gelu_erff:
-    case EpilogueStep::gelu_tanh_tanhf:
-    case EpilogueStep::gelu_tanh_tanh_approx:
-    case EpilogueStep::gelu_tanh_expf:
-    case EpilogueStep::gelu_tanh_ex2_approx:
-    case EpilogueStep::silu_expf:
-    case EpilogueStep::silu_ex2_approx:
-    case EpilogueStep::silu_tanh_approx:
-    case EpilogueStep::zero_d:
+  switch (row_of(step).factor) {
+    case StepFactor::none:
       break;
+    case StepFactor::scale_a:
+      return operands.scale_a;
+    case StepFactor::scale_b:
+      return operands.scale_b;
+    case StepFactor::scale_ab:
+      return operands.scale_a * operands.scale_b;
+    case StepFactor::alpha:
+      return scalars_.alpha;
+    case StepFactor::scale_d:
+      return scalars_.scale_d;
   }
   return std::nullopt;
 }
 
 // Without beta, a step that does alpha as well leaves C alone.
 bool Epilogue::adds_c(EpilogueStep step) const {
-  return scalars_.beta != 0 && (step == EpilogueStep::beta_c || step == EpilogueStep::beta_c_fma ||
-                                step == EpilogueStep::alpha_beta_c_fma);
+  return scalars_.beta != 0 && row_of(step).addend == StepAddend::beta_c;
 }
 
-float Epilogue::apply(std::size_t at, float x, const EpilogueOperands& operands) const {
-  const EpilogueStep step = steps_[at];
-  if (at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma) return x;  // done there
-  switch (step) {
-    case EpilogueStep::scale_a:
-      return x * operands.scale_a;
-    case EpilogueStep::scale_b:
-      return x * operands.scale_b;
-    case EpilogueStep::scale_ab:
-      return x * (operands.scale_a * operands.scale_b);
-    case EpilogueStep::alpha:
-      return scalars_.alpha * x;
-    case EpilogueStep::beta_c:
-      return x + scalars_.beta * operands.c;
-    case EpilogueStep::beta_c_fma:
-      return std::fma(scalars_.beta, operands.c, x);
-    case EpilogueStep::alpha_beta_c_fma:
-      return scalars_.beta == 0 ? scalars_.alpha * x
-                                : std::fma(scalars_.alpha, x, scalars_.beta * operands.c);
-    case EpilogueStep::bias:
-      return x + operands.bias;
-    case EpilogueStep::bias_fma:
-      return std::fma(*factor(steps_[at - 1], operands), x, operands.bias);
-    case EpilogueStep::relu:
-      return x < 0 ? 0.0f : x;  // NaN stays
-    case EpilogueStep::gelu_erff:
-    case EpilogueStep::gelu_tanh_tanhf:
-    case EpilogueStep::gelu_tanh_tanh_approx:
-    case EpilogueStep::gelu_tanh_expf:
-    case EpilogueStep::gelu_tanh_ex2_approx:
-    case EpilogueStep::silu_expf:
-    case EpilogueStep::silu_ex2_approx:
-    case EpilogueStep::silu_tanh_approx:
-      return static_cast<float>(activation_value(scalars_.activation, static_cast<double>(x)));
-    case EpilogueStep::scale_d:
-      return x * scalars_.scale_d;
-    case EpilogueStep::zero_d:
+// Step `at` in some arithmetic: of f32 numbers, of ranges of them, of real numbers.
+template <typename Arithmetic>
+typename Arithmetic::Number Epilogue::apply(std::size_t at, typename Arithmetic::Number x,
+                                            const EpilogueOperands& operands,
+                                            const Arithmetic& in) const {
+  const EpilogueStepRow& row = row_of(steps_[at]);
+  const bool is_fused_with_next =
+      Arithmetic::kFuses && at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma;
+  if (is_fused_with_next) return x;
+  if (row.function == Activation::relu)
+    return in.monotone(x, [](auto y) { return y < 0 ? decltype(y)(0) : y; });  // NaN stays
+  if (row.function != Activation::none) return in.activation(row.step, x);
+  const auto times_factor_of = [&](EpilogueStep step) {
+    return step == EpilogueStep::scale_ab ? in.product(operands.scale_a, operands.scale_b)
+                                          : in.of(*factor(step, operands));
+  };
+  switch (row.addend) {
+    case StepAddend::none:
+      return in.times(times_factor_of(row.step), x);
+    case StepAddend::bias:
+      return Arithmetic::kFuses && row.fused
+                 ? in.fma(times_factor_of(steps_[at - 1]), x, in.of(operands.bias))
+                 : in.plus(x, in.of(operands.bias));
+    case StepAddend::beta_c:
+      if (!adds_c(row.step)) return in.times(times_factor_of(row.step), x);
+      if (row.factor != StepFactor::none)
+        return in.fma(times_factor_of(row.step), x, in.product(scalars_.beta, operands.c));
+      return row.fused ? in.fma_of(scalars_.beta, operands.c, x)
+                       : in.plus(x, in.product(scalars_.beta, operands.c));
+    case StepAddend::zero_d:
       break;
   }
-  return std::rint(x) + static_cast<float>(scalars_.zero_d);
+  return in.requantized(x, scalars_.zero_d);
 }
+
+namespace {
+
+struct InF32 {
+  using Number = float;
+  static constexpr bool kFuses = true;
+  Activation function;
+
+  static float of(float x) { return x; }
+
+  static float product(float a, float b) { return a * b; }
+
+  static float times(float factor, float x) { return factor * x; }
+
+  static float plus(float x, float y) { return x + y; }
+
+  static float fma(float factor, float x, float y) { return std::fma(factor, x, y); }
+
+  static float fma_of(float a, float b, float x) { return std::fma(a, b, x); }
+
+  template <typename Function>
+  static float monotone(float x, const Function& f) {
+    return f(x);
+  }
+
+  float activation(EpilogueStep, float x) const {
+    return static_cast<float>(activation_value(function, static_cast<double>(x)));
+  }
+
+  static float requantized(float x, std::int64_t zero) {
+    return std::rint(x) + static_cast<float>(zero);
+  }
+};
+
+// To about 2^-100: products of two f32 numbers are doubles.
+struct InReals {
+  using Number = TwoDoubles;
+  static constexpr bool kFuses = false;
+  Activation function;
+
+  static double of(float x) { return static_cast<double>(x); }
+
+  static double product(float a, float b) { return of(a) * of(b); }
+
+  static TwoDoubles times(double factor, TwoDoubles x) { return plumbline::times(factor, x); }
+
+  static TwoDoubles plus(TwoDoubles x, double y) { return add(x, {y, 0}); }
+
+  static TwoDoubles fma(double factor, TwoDoubles x, double y) { return plus(times(factor, x), y); }
+
+  static TwoDoubles fma_of(float a, float b, TwoDoubles x) { return plus(x, product(a, b)); }
+
+  template <typename Function>
+  static TwoDoubles monotone(TwoDoubles x, const Function&) {
+    return x.hi + x.lo < 0 ? TwoDoubles{} : x;
+  }
+
+  TwoDoubles activation(EpilogueStep, TwoDoubles x) const {
+    return {activation_value(function, x.hi + x.lo), 0};
+  }
+
+  static TwoDoubles requantized(TwoDoubles x, std::int64_t zero) {
+    return plus(x, static_cast<double>(zero));
+  }
+};
+
+}  // namespace
 
 F32Range Epilogue::kept_or_lost(F32Range x, bool& small) const {
   constexpr float kSmallest = 0x1p-126f;  // may have been rounded up to it
@@ -234,57 +276,48 @@ F32Range Epilogue::kept_or_lost(F32Range x, bool& small) const {
   return {std::min(x.low, 0.0f), std::max(x.high, 0.0f), x.nan};
 }
 
-// Every step but a smooth activation is monotone in x, and the same on the ends of a range.
-F32Range Epilogue::apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands,
-                         bool& small) const {
-  const EpilogueStep step = steps_[at];
-  if (at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma) return x;  // done there
-  const auto of = [&](float value) { return kept_or_lost(F32Range::of(value), small); };
-  const auto product = [&](float a, float b) { return kept_or_lost(of(a) * of(b), small); };
-  const auto factor_of = [&](EpilogueStep scaling) {
-    return scaling == EpilogueStep::scale_ab ? product(operands.scale_a, operands.scale_b)
-                                             : of(*factor(scaling, operands));
-  };
-  switch (step) {
-    case EpilogueStep::scale_a:
-    case EpilogueStep::scale_b:
-    case EpilogueStep::scale_ab:
-    case EpilogueStep::alpha:
-    case EpilogueStep::scale_d:
-      return x * factor_of(step);
-    case EpilogueStep::beta_c:
-      return x + product(scalars_.beta, operands.c);
-    case EpilogueStep::beta_c_fma:
-      return fma(of(scalars_.beta), of(operands.c), x);
-    case EpilogueStep::alpha_beta_c_fma:
-      return scalars_.beta == 0 ? x * of(scalars_.alpha)
-                                : fma(of(scalars_.alpha), x, product(scalars_.beta, operands.c));
-    case EpilogueStep::bias:
-      return x + of(operands.bias);
-    case EpilogueStep::bias_fma:
-      return fma(factor_of(steps_[at - 1]), x, of(operands.bias));
-    case EpilogueStep::relu:
-    case EpilogueStep::zero_d:
-      return x.has_numbers()
-                 ? F32Range{apply(at, x.low, operands), apply(at, x.high, operands), x.nan}
-                 : x;
-    case EpilogueStep::gelu_erff:
-    case EpilogueStep::gelu_tanh_tanhf:
-    case EpilogueStep::gelu_tanh_tanh_approx:
-    case EpilogueStep::gelu_tanh_expf:
-    case EpilogueStep::gelu_tanh_ex2_approx:
-    case EpilogueStep::silu_expf:
-    case EpilogueStep::silu_ex2_approx:
-    case EpilogueStep::silu_tanh_approx:
-      break;
+// Every step but a smooth activation is monotone in x, and the same on the ends of a range. `small`
+// is set where a number may count as 0 or not.
+struct Epilogue::InRanges {
+  using Number = F32Range;
+  static constexpr bool kFuses = true;
+  const Epilogue& epilogue;
+  bool& small;
+
+  F32Range of(float x) const { return epilogue.kept_or_lost(F32Range::of(x), small); }
+
+  F32Range product(float a, float b) const { return epilogue.kept_or_lost(of(a) * of(b), small); }
+
+  static F32Range times(const F32Range& factor, const F32Range& x) { return x * factor; }
+
+  static F32Range plus(const F32Range& x, const F32Range& y) { return x + y; }
+
+  static F32Range fma(const F32Range& factor, const F32Range& x, const F32Range& y) {
+    return plumbline::fma(factor, x, y);
   }
-  return activation_range(step, x);
-}
+
+  F32Range fma_of(float a, float b, const F32Range& x) const {
+    return plumbline::fma(of(a), of(b), x);
+  }
+
+  template <typename Function>
+  static F32Range monotone(const F32Range& x, const Function& f) {
+    return x.has_numbers() ? F32Range{f(x.low), f(x.high), x.nan} : x;
+  }
+
+  static F32Range activation(EpilogueStep step, const F32Range& x) {
+    return activation_range(step, x);
+  }
+
+  static F32Range requantized(const F32Range& x, std::int64_t zero) {
+    return monotone(x, [zero](float y) { return InF32::requantized(y, zero); });
+  }
+};
 
 F32Range Epilogue::follow(F32Range x, const EpilogueOperands& operands, bool& small) const {
   x = kept_or_lost(x, small);
   for (std::size_t at = 0; at < step_count_; ++at)
-    x = kept_or_lost(apply(at, x, operands, small), small);
+    x = kept_or_lost(apply(at, x, operands, InRanges{*this, small}), small);
   return x;
 }
 
@@ -301,15 +334,17 @@ bool Epilogue::uncertain(const F32Range& accumulator, const EpilogueOperands& op
 
 float Epilogue::value(float accumulator, const EpilogueOperands& operands) const {
   float x = accumulator;
-  for (std::size_t at = 0; at < step_count_; ++at) x = apply(at, x, operands);
+  const InF32 in{scalars_.activation};
+  for (std::size_t at = 0; at < step_count_; ++at) x = apply(at, x, operands, in);
   return x;
 }
 
 std::uint64_t Epilogue::trace(float accumulator, const EpilogueOperands& operands) const {
   float x = accumulator;
   std::uint64_t classes = class_number(x);
+  const InF32 in{scalars_.activation};
   for (std::size_t at = 0; at < step_count_; ++at) {
-    x = apply(at, x, operands);
+    x = apply(at, x, operands, in);
     classes = classes * 8 + class_number(x);
   }
   return classes;
@@ -320,8 +355,7 @@ bool Epilogue::finite(const EpilogueOperands& operands) const {
     const std::optional<float> by = factor(step, operands);
     if (by && !std::isfinite(*by)) return false;
     if (adds_c(step) && !std::isfinite(scalars_.beta * operands.c)) return false;
-    const bool adds_bias = step == EpilogueStep::bias || step == EpilogueStep::bias_fma;
-    if (adds_bias && !std::isfinite(operands.bias)) return false;
+    if (row_of(step).addend == StepAddend::bias && !std::isfinite(operands.bias)) return false;
   }
   return true;
 }
@@ -344,49 +378,9 @@ bool Epilogue::falling(const EpilogueOperands& operands) const {
 }
 
 TwoDoubles Epilogue::real(TwoDoubles y, const EpilogueOperands& operands) const {
-  TwoDoubles x = y;
-  for (const EpilogueStep step : steps()) {
-    switch (step) {
-      case EpilogueStep::scale_a:
-      case EpilogueStep::scale_b:
-      case EpilogueStep::alpha:
-      case EpilogueStep::scale_d:
-        x = times(*factor(step, operands), x);
-        break;
-      case EpilogueStep::scale_ab:
-        x = times(operands.scale_b, times(operands.scale_a, x));
-        break;
-      case EpilogueStep::beta_c:
-      case EpilogueStep::beta_c_fma:
-        x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
-        break;
-      case EpilogueStep::alpha_beta_c_fma:
-        x = times(scalars_.alpha, x);
-        if (adds_c(step)) x = add(x, times(scalars_.beta, {static_cast<double>(operands.c), 0}));
-        break;
-      case EpilogueStep::bias:
-      case EpilogueStep::bias_fma:
-        x = add(x, {static_cast<double>(operands.bias), 0});
-        break;
-      case EpilogueStep::relu:
-        if (x.hi + x.lo < 0) x = {};
-        break;
-      case EpilogueStep::gelu_erff:
-      case EpilogueStep::gelu_tanh_tanhf:
-      case EpilogueStep::gelu_tanh_tanh_approx:
-      case EpilogueStep::gelu_tanh_expf:
-      case EpilogueStep::gelu_tanh_ex2_approx:
-      case EpilogueStep::silu_expf:
-      case EpilogueStep::silu_ex2_approx:
-      case EpilogueStep::silu_tanh_approx:
-        x = {activation_value(scalars_.activation, x.hi + x.lo), 0};
-        break;
-      case EpilogueStep::zero_d:
-        x = add(x, {static_cast<double>(scalars_.zero_d), 0});
-        break;
-    }
-  }
-  return x;
+  const InReals in{scalars_.activation};
+  for (std::size_t at = 0; at < step_count_; ++at) y = apply(at, y, operands, in);
+  return y;
 }
 
 std::uint64_t Epilogue::low_code(float x) const {

@@ -109,11 +109,13 @@ class Epilogue {
  private:
   static constexpr std::size_t kMostSteps = 8;
 
-  float apply(std::size_t at, float x, const EpilogueOperands& operands) const;  // step `at`
+  struct InRanges;
+
+  template <typename Arithmetic>
+  typename Arithmetic::Number apply(std::size_t at, typename Arithmetic::Number x,
+                                    const EpilogueOperands& operands, const Arithmetic& in) const;
   // What may count as 0 does, or not; `small` is set where there is such a number.
   F32Range kept_or_lost(F32Range x, bool& small) const;
-  F32Range apply(std::size_t at, const F32Range& x, const EpilogueOperands& operands,
-                 bool& small) const;
   F32Range follow(F32Range x, const EpilogueOperands& operands, bool& small) const;
   bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nullopt for a step that does not multiply.
