@@ -10,6 +10,7 @@
 #include <array>
 
 #include "fuzz/attention/shapes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/case/far_apart.h"
 #include "kernels/manifest/manifest.h"
 
@@ -20,7 +21,7 @@ namespace {
 // 1 / sqrt(64) and a scale that no width has.
 constexpr std::string_view kScale = "scale=0.125", kOtherScale = "scale=0.3";
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   explicit Designer(const Manifest& manifest)
       : tile_(attention_tile(manifest)),
@@ -43,8 +44,6 @@ class Designer {
   void arithmetic();
   void empty();
 
-  std::vector<DesignedCase> take() { return std::move(cases_); }
-
  private:
   struct Lengths {
     std::int64_t queries, keys;
@@ -60,15 +59,13 @@ class Designer {
                 std::string_view value, std::string_view shape, std::string_view purpose,
                 std::string_view layout = "bhs") {
     const std::string_view scale = rest.find("scale=") == rest.npos ? kScale : "";
-    cases_.push_back({fmt::format("queries={} keys={} {} {} {}", lengths.queries, lengths.keys,
-                                  widths, scale, rest),
-                      std::string(value), std::string(shape), std::string(layout),
-                      std::string(purpose)});
+    put(fmt::format("queries={} keys={} {} {} {}", lengths.queries, lengths.keys, widths, scale,
+                    rest),
+        value, shape, layout, purpose);
   }
 
   AttentionTile tile_;
   std::string narrow_;
-  std::vector<DesignedCase> cases_;
 };
 
 constexpr std::array<std::string_view, 2> kCorners = {"causal=bottom_right", "causal=top_left"};

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "fuzz/case/classes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/case/far_apart.h"
 #include "fuzz/gemm/shapes.h"
 
@@ -16,7 +17,7 @@ namespace plumbline {
 
 namespace {
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   Designer(const GemmTile& tile, std::string_view word)
       : tile_(tile), a_transposed_(word[0] == 't'), b_transposed_(word[1] == 't') {}
@@ -24,8 +25,7 @@ class Designer {
   void add(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view rest,
            std::string_view value, std::string_view shape, std::string_view layout,
            std::string_view purpose) {
-    cases_.push_back({fmt::format("m={} n={} k={} {}", m, n, k, rest), std::string(value),
-                      std::string(shape), std::string(layout), std::string(purpose)});
+    put(fmt::format("m={} n={} k={} {}", m, n, k, rest), value, shape, layout, purpose);
   }
 
   void k_loop();
@@ -39,12 +39,9 @@ class Designer {
   void zero_points(const Manifest& manifest);
   void integer_sums();
 
-  std::vector<DesignedCase> take() { return std::move(cases_); }
-
  private:
   GemmTile tile_;
   bool a_transposed_, b_transposed_;  // where a case names no layout
-  std::vector<DesignedCase> cases_;
 };
 
 // The k loop stops one short, or its partial tile is skipped or read without a mask.

@@ -8,13 +8,14 @@
 #include <algorithm>
 #include <array>
 
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/gemm/shapes.h"
 
 namespace plumbline {
 
 namespace {
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   explicit Designer(const Manifest& manifest)
       : tile_(gemm_tile(manifest)),
@@ -32,8 +33,7 @@ class Designer {
                                                                           : default_layout_;
     const std::string text =
         fmt::format("m={} n={} k={} groups={} {}", sizes.m, sizes.n, sizes.k, sizes.groups, rest);
-    cases_.push_back(
-        {text, std::string(value), std::string(shape), std::string(layout), std::string(purpose)});
+    put(text, value, shape, layout, purpose);
   }
 
   void routing();
@@ -42,8 +42,6 @@ class Designer {
   void scales();
   void arithmetic();
   void empty();
-
-  std::vector<DesignedCase> take() { return std::move(cases_); }
 
  private:
   // Where the manifest names none: as many as a warp has lanes.
@@ -55,7 +53,6 @@ class Designer {
   GemmTile tile_;
   std::int64_t groups_at_once_;
   std::string_view default_layout_;  // of this kernel
-  std::vector<DesignedCase> cases_;
 };
 
 constexpr std::array<std::string_view, 2> kLayouts = {"layout=nn", "layout=nt"};

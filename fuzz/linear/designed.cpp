@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fuzz/case/classes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/gemm/shapes.h"
 
 namespace plumbline {
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kWords = {"out", "scales"};
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   explicit Designer(const Manifest& manifest)
       : tile_(gemm_tile(manifest)), words_(every_choice(manifest, kWords)) {}
@@ -25,8 +26,7 @@ class Designer {
   void add(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view value,
            std::string_view shape, std::string_view purpose) {
     for (const std::string& words : words_) {
-      cases_.push_back({fmt::format("m={} n={} k={} {}", m, n, k, words), std::string(value),
-                        std::string(shape), "tight", std::string(purpose)});
+      put(fmt::format("m={} n={} k={} {}", m, n, k, words), value, shape, "tight", purpose);
     }
   }
 
@@ -36,12 +36,9 @@ class Designer {
   void arithmetic();
   void empty();
 
-  std::vector<DesignedCase> take() { return std::move(cases_); }
-
  private:
   GemmTile tile_;
   std::vector<std::string> words_;
-  std::vector<DesignedCase> cases_;
 };
 
 // With more tokens than output features dy is made for dw, with fewer for dx (linear/fill.cpp); in

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fuzz/case/classes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/case/far_apart.h"
 
 namespace plumbline {
@@ -18,7 +19,7 @@ constexpr std::array<std::string_view, 3> kFormatsAndScale = {"in", "out", "scal
 constexpr std::array<std::string_view, 2> kInputAndScale = {"in", "scale"};
 constexpr std::array<std::string_view, 1> kScale = {"scale"};
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   explicit Designer(const Manifest& manifest)
       : every_(every_choice(manifest, kFormatsAndScale)),
@@ -30,8 +31,6 @@ class Designer {
   void range();
   void layouts();
   void empty();
-
-  std::vector<DesignedCase> take() { return std::move(cases_); }
 
  private:
   // In every format and with every kind of scale that the kernel has.
@@ -56,12 +55,10 @@ class Designer {
 
   void add_one(std::int64_t m, std::int64_t n, std::string_view rest, std::string_view value,
                std::string_view shape, std::string_view layout, std::string_view purpose) {
-    cases_.push_back({fmt::format("m={} n={} {}", m, n, rest), std::string(value),
-                      std::string(shape), std::string(layout), std::string(purpose)});
+    put(fmt::format("m={} n={} {}", m, n, rest), value, shape, layout, purpose);
   }
 
   std::vector<std::string> every_, inputs_, scales_;
-  std::vector<DesignedCase> cases_;
 };
 
 void Designer::maxima() {

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "fuzz/case/classes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/case/far_apart.h"
 
 namespace plumbline {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kOut = {"out"};
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   Designer(const Manifest& manifest, std::span<const std::string_view> strides)
       : outputs_(every_choice(manifest, kOut)), strides_(strides) {
@@ -34,23 +35,19 @@ class Designer {
   void layouts();
   void empty();
 
-  std::vector<DesignedCase> take() { return std::move(cases_); }
-
  private:
   void add(std::int64_t m, std::int64_t n, std::string_view value, std::string_view shape,
            std::string_view purpose, std::string_view rest = "",
            std::string_view layout = "tight") {
     for (const std::string& words : outputs_) {
-      cases_.push_back({fmt::format("m={} n={} {} {}", m, n, words, rest), std::string(value),
-                        std::string(shape), std::string(layout), std::string(purpose)});
+      put(fmt::format("m={} n={} {} {}", m, n, words, rest), value, shape, layout, purpose);
     }
   }
 
   // In the kernel's first format, where a case takes long.
   void add_once(std::int64_t m, std::int64_t n, std::string_view value, std::string_view shape,
                 std::string_view purpose) {
-    cases_.push_back({fmt::format("m={} n={} {}", m, n, outputs_.front()), std::string(value),
-                      std::string(shape), "tight", std::string(purpose)});
+    put(fmt::format("m={} n={} {}", m, n, outputs_.front()), value, shape, "tight", purpose);
   }
 
   std::string padded(std::int64_t stride) const {
@@ -62,7 +59,6 @@ class Designer {
   std::vector<std::string> outputs_;
   std::span<const std::string_view> strides_;
   bool has_scale_ = false, has_eps_ = false;
-  std::vector<DesignedCase> cases_;
 };
 
 void Designer::sums() {

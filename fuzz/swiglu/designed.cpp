@@ -8,6 +8,7 @@
 #include <array>
 
 #include "fuzz/case/classes.h"
+#include "fuzz/case/designed_cases.h"
 #include "fuzz/case/far_apart.h"
 #include "fuzz/swiglu/shapes.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kWords = {"weights", "out"};
 
-class Designer {
+class Designer : public DesignedCases {
  public:
   explicit Designer(const Manifest& manifest)
       : tile_(swiglu_tile(manifest)), words_(every_choice(manifest, kWords)) {}
@@ -27,13 +28,13 @@ class Designer {
            std::string_view purpose, std::int64_t pad = 0) {
     for (const std::string& words : words_) {
       const bool kn = words.find("weights=kn") != words.npos;
-      cases_.push_back({fmt::format("tokens={} d={} hidden={} d_out={} pad={} {}", sizes.tokens,
-                                    sizes.d, sizes.hidden, sizes.d_out, pad, words),
-                        std::string(value), std::string(shape),
-                        pad > 0 ? "padded_8"
-                        : kn    ? "kn"
-                                : "nk",
-                        std::string(purpose)});
+      put(fmt::format("tokens={} d={} hidden={} d_out={} pad={} {}", sizes.tokens, sizes.d,
+                      sizes.hidden, sizes.d_out, pad, words),
+          value, shape,
+          pad > 0 ? "padded_8"
+          : kn    ? "kn"
+                  : "nk",
+          purpose);
     }
   }
 
@@ -43,12 +44,9 @@ class Designer {
   void arithmetic();
   void empty();
 
-  std::vector<DesignedCase> take() { return std::move(cases_); }
-
  private:
   SwigluSizes tile_;
   std::vector<std::string> words_;
-  std::vector<DesignedCase> cases_;
 };
 
 void Designer::activation() {
