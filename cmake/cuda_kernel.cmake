@@ -22,7 +22,9 @@ find_program(PLUMBLINE_PTXAS ptxas HINTS ${nvcc_folder} DOC "the PTX assembler: 
 # -lineinfo: findings of the emulator name source lines.
 set(PLUMBLINE_NVCC_FLAGS -ptx -std=c++20 -O3 -fmad=false -lineinfo)
 
+# All of the kernels, with their PTX; and what the program needs to make the PTX of one when it is asked for.
 add_custom_target(kernels ALL)
+add_custom_target(kernel_sources)
 
 # The shared headers, beside the kernels.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/kernels/device ${PROJECT_SOURCE_DIR}/kernels/device/*.cuh)
@@ -35,6 +37,7 @@ foreach(header ${headers})
 endforeach()
 add_custom_target(kernel_headers DEPENDS ${PLUMBLINE_DEVICE_HEADERS})
 add_dependencies(kernels kernel_headers)
+add_dependencies(kernel_sources kernel_headers)
 install(DIRECTORY kernels/device DESTINATION share/plumbline/kernels FILES_MATCHING PATTERN "*.cuh")
 
 # The planted faults of `plumbline mutants`, beside them too.
@@ -48,6 +51,7 @@ foreach(patch ${patches})
 endforeach()
 add_custom_target(kernel_mutants DEPENDS ${PLUMBLINE_PATCHES})
 add_dependencies(kernels kernel_mutants)
+add_dependencies(kernel_sources kernel_mutants)
 install(FILES ${patches} DESTINATION share/plumbline/kernels/mutants)
 
 # add_kernel(name): the kernel of kernels/shipped/<name>/.
@@ -65,6 +69,8 @@ function(add_kernel name)
       COMMAND ${CMAKE_COMMAND} -E copy ${original} ${folder}/${file} VERBATIM)
     list(APPEND outputs ${folder}/${file})
   endforeach()
+  add_custom_target(kernel_source_${name} DEPENDS ${outputs})
+  add_dependencies(kernel_sources kernel_source_${name})
 
   if(EXISTS ${source_folder}/${name}.cu)
     plumbline_kernel_targets(${source_folder}/${name}.toml targets)
