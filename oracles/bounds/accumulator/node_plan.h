@@ -42,7 +42,7 @@ inline int node_precision(const NodeModel& node) {
     case NodeOutput::e8m13_toward_zero:
       return 14;
     case NodeOutput::f16_nearest_even:
-      return 11;
+      return kNearestF16.precision;
     case NodeOutput::f32_toward_zero:
       break;
   }

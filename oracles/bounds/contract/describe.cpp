@@ -83,9 +83,8 @@ std::optional<Join> join(std::string_view word) { return kJoins.value(word); }
 std::optional<Promotion> promotion(std::string_view word) { return kPromotions.value(word); }
 
 std::optional<EpilogueStep> epilogue_step(std::string_view word) {
-  const auto rows = epilogue_steps();
-  const auto found = std::ranges::find(rows, word, &EpilogueStepRow::word);
-  return found == rows.end() ? std::nullopt : std::optional(found->step);
+  const auto found = std::ranges::find(kEpilogueSteps, word, &EpilogueStepRow::word);
+  return found == kEpilogueSteps.end() ? std::nullopt : std::optional(found->step);
 }
 
 std::optional<Activation> activation(std::string_view word) { return kActivations.value(word); }
@@ -124,7 +123,7 @@ std::span<const std::string_view> promotion_words() { return kPromotions.words; 
 std::span<const std::string_view> epilogue_words() {
   static const std::vector<std::string_view> words = [] {
     std::vector<std::string_view> all;
-    for (const EpilogueStepRow& row : epilogue_steps()) all.push_back(row.word);
+    for (const EpilogueStepRow& row : kEpilogueSteps) all.push_back(row.word);
     return all;
   }();
   return words;

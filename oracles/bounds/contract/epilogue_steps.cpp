@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/bounds/contract/epilogue_steps.h"
 
-#include <algorithm>
-#include <array>
-
 namespace plumbline {
 namespace {
 
@@ -60,6 +57,6 @@ static_assert(is_in_order(), "row_of() looks a step up by its number");
 
 }  // namespace
 
-std::span<const EpilogueStepRow> epilogue_steps() { return kRows; }
+constinit const std::array<EpilogueStepRow, 20> kEpilogueSteps = kRows;
 
 }  // namespace plumbline

@@ -3,8 +3,8 @@
 // and applies. All that an epilogue does with a step follows from its row.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "oracles/bounds/contract/contract.h"
@@ -27,10 +27,10 @@ struct EpilogueStepRow {
 };
 
 // In the order of EpilogueStep.
-std::span<const EpilogueStepRow> epilogue_steps();
+extern const std::array<EpilogueStepRow, 20> kEpilogueSteps;
 
 inline const EpilogueStepRow& row_of(EpilogueStep step) {
-  return epilogue_steps()[static_cast<std::size_t>(step)];
+  return kEpilogueSteps[static_cast<std::size_t>(step)];
 }
 
 }  // namespace plumbline
