@@ -10,6 +10,8 @@ find_package(Threads REQUIRED)
 pkg_check_modules(mpfr REQUIRED IMPORTED_TARGET mpfr)
 pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+# Vector code is compiled for SSE2, AVX2 and AVX-512, as the emulator's handlers are, and chosen at run time.
+target_compile_definitions(PkgConfig::hwy INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)")
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 find_package(rapidcheck REQUIRED)

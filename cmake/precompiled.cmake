@@ -2,8 +2,10 @@
 # options, and every file begins with them. (Presets that are not built every day leave that off: there a file that lacks an include
 # is seen.)
 option(PLUMBLINE_PRECOMPILED "Compile the headers of the standard library once" ON)
-set(standard_headers <algorithm> <array> <atomic> <bit> <cmath> <cstddef> <cstdint> <cstring> <functional> <limits> <map> <memory>
-  <optional> <set> <span> <string> <string_view> <tuple> <utility> <variant> <vector> <fmt/format.h>)
+set(standard_headers <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstddef> <cstdint> <cstring>
+  <deque> <filesystem> <fstream> <functional> <iomanip> <iostream> <limits> <map> <memory> <mutex> <numeric> <optional> <random>
+  <ranges> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <unordered_set> <utility> <variant> <vector>
+  <fmt/format.h>)
 
 # plumbline_headers(name headers...): an object library whose headers others begin with.
 function(plumbline_headers name)

@@ -3,21 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "fuzz/attention/backward_values.h"
 #include "fuzz/attention/fill.h"
 #include "fuzz/attention/scales.h"
 #include "fuzz/attention/stored.h"
 #include "kernels/ops/attention_fields.h"
+#include "oracles/base/numbers.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 
 namespace plumbline {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // One row of a [batch, heads, length, width] or [batch, heads, length] tensor.
 class Row {

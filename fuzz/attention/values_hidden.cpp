@@ -14,8 +14,6 @@ namespace plumbline {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // What masks hold, a head each: frameworks put large finite numbers, or the least of f32
 // (torch.finfo.min), in place of -inf.
 constexpr std::array kMasks = {-kInfinity, -1e9, -kInfinity, -1e10,

@@ -19,8 +19,6 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::string_view kSpaces = " \t\r\n";
-
 struct Token {
   std::string_view text;
   std::size_t at = 0;  // offset in the line

@@ -11,6 +11,9 @@
 
 namespace plumbline {
 
+// Between the words of a line; a line of a file may end in "\r".
+inline constexpr std::string_view kSpaces = " \t\r\n";
+
 // "gemm_bf16 m=65 n=8 k=33". Errors name the kernel, field or value that is wrong; `where` is the
 // line's position.
 Result<Case> parse_kernel_and_problem(std::string_view line, const Registry& registry,

@@ -20,8 +20,6 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::string_view kSpaces = " \t\r";
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kSpaces);
   if (first == std::string_view::npos) return {};

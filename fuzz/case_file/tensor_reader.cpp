@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "fuzz/case_file/line.h"
 #include "kernels/manifest/position.h"
 #include "oracles/base/suggest.h"
 
 namespace plumbline {
 
 namespace {
-
-constexpr std::string_view kSpaces = " \t\r";
 
 Error fail(std::string where, std::string message, std::string hint) {
   return {ErrorKind::bad_input, std::move(message), std::move(where), std::move(hint)};

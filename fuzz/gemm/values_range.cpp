@@ -3,7 +3,6 @@
 // are not numbers.
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/values.h"
@@ -12,8 +11,6 @@
 namespace plumbline {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Exponents that keep a product of two operands finite in f32 and both operands normal.
 std::int64_t spread_limit(const Format& element) { return std::min(40, element.emax() / 3); }

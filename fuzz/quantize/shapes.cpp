@@ -9,12 +9,11 @@
 #include <array>
 
 #include "fuzz/case/draw.h"
+#include "fuzz/quantize/values.h"
 
 namespace plumbline {
 
 namespace {
-
-constexpr std::int64_t kBlock = 128;  // columns that share a scale for scale=1x128
 
 constexpr std::array<std::int64_t, 12> kPrimes = {2, 3, 5, 7, 13, 31, 61, 127, 131, 251, 257, 509};
 
@@ -33,15 +32,15 @@ QuantizeSizes vector_tail(Profile, Random& random) {
 }
 
 QuantizeSizes block_minus_1(Profile, Random& random) {
-  return {random.between(1, 40), kBlock * random.between(1, 4) - 1};
+  return {random.between(1, 40), kColumnsOfScale * random.between(1, 4) - 1};
 }
 
 QuantizeSizes whole_blocks(Profile, Random& random) {
-  return {random.between(1, 40), kBlock * random.between(1, 6)};
+  return {random.between(1, 40), kColumnsOfScale * random.between(1, 6)};
 }
 
 QuantizeSizes block_plus_1(Profile, Random& random) {
-  return {random.between(1, 40), kBlock * random.between(1, 4) + 1};
+  return {random.between(1, 40), kColumnsOfScale * random.between(1, 4) + 1};
 }
 
 QuantizeSizes row_edge(Profile, Random& random) {

@@ -13,8 +13,6 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::int64_t kBlock = 128;
-
 constexpr std::array kClasses = {
     QuantizeValueClass{"normal", quantize_normal},
     QuantizeValueClass{"positive", quantize_positive},
@@ -43,8 +41,9 @@ Random at(const Random& random, std::string_view stream, std::int64_t row, std::
 QuantizeGroup QuantizeContext::group_of(std::int64_t row, std::int64_t column) const {
   if (scale == "tensor") return {0, 0, m, n, 0, true};
   if (scale == "row") return {row, 0, 1, n, row, false};
-  const std::int64_t first = column / kBlock * kBlock;
-  return {row, first, 1, std::min(kBlock, n - first), row + first / kBlock, false};
+  const std::int64_t first = column / kColumnsOfScale * kColumnsOfScale;
+  return {row,  first, 1, std::min(kColumnsOfScale, n - first), row + first / kColumnsOfScale,
+          false};
 }
 
 Random QuantizeContext::of_element(std::int64_t row, std::int64_t column) const {

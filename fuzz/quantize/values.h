@@ -14,6 +14,8 @@
 
 namespace plumbline {
 
+inline constexpr std::int64_t kColumnsOfScale = 128;  // that share a scale for scale=1x128
+
 // The elements that share a scale: the tensor, a row, or up to 128 columns of a row.
 struct QuantizeGroup {
   std::int64_t row = 0, column = 0;    // of its first element

@@ -2,7 +2,6 @@
 // Classes that look like data, and classes at the ends of the range of x's format.
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/quantize/values.h"
@@ -95,7 +94,6 @@ QuantizePattern quantize_large(const QuantizeContext& context) {
 // has such a peak, which its sizes choose: designed cases must reach all of them for every seed.
 QuantizePattern quantize_specials(const QuantizeContext& context) {
   return [context](const QuantizeSpot& spot) {
-    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const std::int64_t kind =
         spot.group.is_tensor ? (context.m + context.n) % 3 : spot.group.index % 5;
     Random random = context.of_element(spot.row, spot.column);

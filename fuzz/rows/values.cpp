@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "fuzz/case/draw.h"
 #include "oracles/base/assert.h"
@@ -13,8 +12,6 @@
 namespace plumbline {
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double normal(const RowSpot&, Random& random) { return draw_normal(random); }
 

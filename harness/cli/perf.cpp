@@ -80,7 +80,9 @@ Result<Problem> usual_problem(const Manifest& kernel) {
 Result<Case> case_of(const Manifest& kernel, const std::string& problem, const std::string& where) {
   const Result<Problem> parsed = parse_problem(kernel.schema(), problem, where);
   if (!parsed) return parsed.error();
-  Case made{.kernel = &kernel, .problem = *parsed};
+  Case made;
+  made.kernel = &kernel;
+  made.problem = *parsed;
   if (const Status accepted = check_domain(made); !accepted) return accepted.error();
   return made;
 }

@@ -18,8 +18,6 @@ bool is_gemm(const PeerInput& in) { return in.operation == "gemm"; }
 
 bool is_attention(const PeerInput& in) { return in.operation.starts_with("attention"); }
 
-bool eight_bits(FormatId f) { return f == FormatId::e4m3 || f == FormatId::e5m2; }
-
 bool floating(const PeerInput& in) {
   return in.output == FormatId::bf16 || in.output == FormatId::f16 || in.output == FormatId::f32;
 }
@@ -29,7 +27,7 @@ bool floating_but_attention(const PeerInput& in) { return floating(in) && !is_at
 // Integers, and bytes, are to be equal in all projects.
 bool floating_gemm(const PeerInput& in) { return is_gemm(in) && floating(in); }
 
-bool fp8_gemm(const PeerInput& in) { return floating_gemm(in) && eight_bits(in.operand); }
+bool fp8_gemm(const PeerInput& in) { return floating_gemm(in) && is_fp8(in.operand); }
 
 bool bf16_gemm(const PeerInput& in) { return floating_gemm(in) && in.operand == FormatId::bf16; }
 
@@ -37,7 +35,7 @@ bool bf16_attention(const PeerInput& in) {
   return is_attention(in) && in.operand == FormatId::bf16;
 }
 
-bool fp8_attention(const PeerInput& in) { return is_attention(in) && eight_bits(in.operand); }
+bool fp8_attention(const PeerInput& in) { return is_attention(in) && is_fp8(in.operand); }
 
 bool is_gradient(const PeerInput& in) {
   return in.name == "dq" || in.name == "dk" || in.name == "dv";
@@ -128,11 +126,11 @@ bool deep_gemm(const PeerInput& in) {
   const Sums s = sums(in);
   const double sum = s.squares_got + s.squares_expected;
   if (sum == 0) return true;
-  return 1 - 2 * s.product / sum < (eight_bits(in.operand) ? 1e-3 : 1e-5);
+  return 1 - 2 * s.product / sum < (is_fp8(in.operand) ? 1e-3 : 1e-5);
 }
 
 bool flash_infer(const PeerInput& in) {
-  const bool fp8 = eight_bits(in.operand);
+  const bool fp8 = is_fp8(in.operand);
   const double largest = sums(in).largest;
   return all_within(in, [&](double, double r) {
     return (fp8 ? 0.04 : 0.015) * largest + 1e-3 + (fp8 ? 0.05 : 0.01) * std::abs(r);

@@ -108,8 +108,7 @@ F32Range ElementRule::image(const GridRange& range) const {
 }
 
 bool ElementRule::has(const F32Range& values, std::uint64_t got) const {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  if (values.nan && same_result(epilogue_.low_code(kNan), got)) return true;
+  if (values.nan && same_result(epilogue_.low_code(kFloatNan), got)) return true;
   if (!values.has_numbers()) return false;
   const std::uint64_t low = epilogue_.low_code(values.low), high = epilogue_.high_code(values.high);
   if (epilogue_.is_nan(got)) return epilogue_.is_nan(low) || epilogue_.is_nan(high);
@@ -287,11 +286,10 @@ ElementRule::Judgement ElementRule::judge_value(float accumulator, std::uint64_t
   const F32Range values = epilogue_.uncertain(alone, operands_)
                               ? epilogue_.range(alone, operands_)
                               : F32Range::of(epilogue_.value(accumulator, operands_));
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Judgement out;
   out.inside = has(values, got);
-  out.low = epilogue_.low_code(values.has_numbers() ? values.low : kNan);
-  out.high = epilogue_.high_code(values.has_numbers() ? values.high : kNan);
+  out.low = epilogue_.low_code(values.has_numbers() ? values.low : kFloatNan);
+  out.high = epilogue_.high_code(values.has_numbers() ? values.high : kFloatNan);
   return out;
 }
 

@@ -18,6 +18,11 @@ namespace plumbline::bound {
 inline constexpr double kRoundUp = 1 + 0x1p-50;
 inline constexpr double kRoundUpCount = 1 + 0x1p-39;
 
+// Far above what the few operations of a bound that is not a running one can lose.
+inline constexpr double kRoundUpAll = 1 + 0x1p-40;
+
+inline constexpr double kF32Ulp = 0x1p-23;  // relative to its binade
+inline constexpr double kMayOverflow = 0x1p127;
 inline constexpr double kF32Minimum =
     0x1p-126;  // the smallest normal; no ulp is smaller than its ulp
 

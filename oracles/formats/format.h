@@ -92,6 +92,14 @@ struct Format {
 };
 
 const Format& format(FormatId id);
+
+constexpr bool is_fp8(FormatId id) { return id == FormatId::e4m3 || id == FormatId::e5m2; }
+
+// Whether instructions mix it with others: FP8, FP6 and FP4.
+constexpr bool is_narrow(FormatId id) {
+  return is_fp8(id) || id == FormatId::e3m2 || id == FormatId::e2m3 || id == FormatId::e2m1;
+}
+
 std::span<const Format> all_formats();
 std::optional<FormatId> format_by_name(std::string_view name);
 

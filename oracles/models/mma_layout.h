@@ -8,6 +8,9 @@
 
 namespace plumbline {
 
+inline constexpr int kMmaRows = 16, kMmaColumns = 8;
+inline constexpr int kMostScaleBlocks = 4;  // of one row of A or column of B
+
 struct FragmentPlace {
   int row_or_column;  // A: row; B: column
   int k;

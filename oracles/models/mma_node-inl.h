@@ -114,7 +114,7 @@ struct Block {
 
 // Truncation of values below 2^31. Highway's ConvertTo would saturate as well, which costs more
 // than the conversion.
-#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+#if HWY_TARGET == HWY_SSE2
 HWY_INLINE IntegerVector truncated(FloatVector v) { return IntegerVector{_mm_cvttps_epi32(v.raw)}; }
 #elif HWY_TARGET == HWY_AVX2
 HWY_INLINE IntegerVector truncated(FloatVector v) {

@@ -15,12 +15,10 @@
 namespace plumbline {
 namespace {
 
-constexpr int kRows = 16, kColumns = 8, kMostBlocks = 4;
-
 // The scales of the rows and columns; those of FP8 are one block.
 struct ScaleValues {
-  std::array<std::array<Decoded, kMostBlocks>, kRows> rows;
-  std::array<std::array<Decoded, kMostBlocks>, kColumns> columns;
+  std::array<std::array<Decoded, kMostScaleBlocks>, kMmaRows> rows;
+  std::array<std::array<Decoded, kMostScaleBlocks>, kMmaColumns> columns;
   bool finite = true;
 
   ScaleValues(const MmaKind& kind, const MmaScales& scales) {
@@ -33,10 +31,10 @@ struct ScaleValues {
     };
     for (int block = 0; block < kind.shape.k / kind.scale.block; ++block) {
       const auto at = static_cast<std::size_t>(block);
-      for (int row = 0; row < kRows; ++row)
+      for (int row = 0; row < kMmaRows; ++row)
         rows[static_cast<std::size_t>(row)][at] =
             take(scales.a, 4 * (row % 8) + 2 * scales.a.thread + row / 8, block);
-      for (int column = 0; column < kColumns; ++column)
+      for (int column = 0; column < kMmaColumns; ++column)
         columns[static_cast<std::size_t>(column)][at] =
             take(scales.b, 4 * column + scales.b.thread, block);
     }
@@ -67,7 +65,7 @@ bool is_tame(float x) {
 // Which rows of A and columns of B have an element that is not 0. The others have no products, and
 // no use for their scales: those outside of a matrix are 2^-127.
 struct NonZero {
-  bool rows[kRows] = {}, columns[kColumns] = {};
+  bool rows[kMmaRows] = {}, columns[kMmaColumns] = {};
 
   NonZero(const LaneRegister* a, const LaneRegister* b) {
     constexpr std::uint32_t kWithoutSigns = 0x7f7f7f7f;
@@ -117,15 +115,15 @@ bool multiply_fp8(const MmaPlan& products, const LaneRegister* a, const LaneRegi
 
 constexpr int kDepth = 64, kGroup = 16, kGroups = kDepth / kGroup;
 
-using Halves = std::int16_t __attribute__((vector_size(2 * kColumns)));
+using Halves = std::int16_t __attribute__((vector_size(2 * kMmaColumns)));
 
 // Twice the value of every code of e2m1.
 constexpr std::int16_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 struct Fp4Operands {
-  std::int16_t a[kRows][kDepth];
-  Halves b[kDepth];                                               // by column
-  std::uint64_t a_nonzero[kRows] = {}, b_nonzero[kColumns] = {};  // by k
+  std::int16_t a[kMmaRows][kDepth];
+  Halves b[kDepth];                                                     // by column
+  std::uint64_t a_nonzero[kMmaRows] = {}, b_nonzero[kMmaColumns] = {};  // by k
 
   Fp4Operands(const LaneRegister* a_registers, const LaneRegister* b_registers) {
     constexpr int kElements = 8;  // of a register
@@ -204,9 +202,9 @@ bool multiply_fp4(const MmaKind& kind, const LaneRegister* a, const LaneRegister
       if ((c[reg][lane] & 0x7f800000u) == 0x7f800000u) return false;
   }
   const Fp4Operands operands(a, b);
-  Halves sums[kGroups][kRows];
+  Halves sums[kGroups][kMmaRows];
   for (int group = 0; group < kGroups; ++group) {
-    for (int row = 0; row < kRows; ++row) {
+    for (int row = 0; row < kMmaRows; ++row) {
       Halves sum = {};
       for (int k = group * kGroup; k < (group + 1) * kGroup; ++k)
         sum += operands.a[row][k] * operands.b[k];  // below 16 * 144

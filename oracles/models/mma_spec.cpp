@@ -16,18 +16,15 @@
 namespace plumbline {
 namespace {
 
-constexpr int kRows = 16;
-constexpr int kColumns = 8;
 constexpr int kMostProducts = 64;
-constexpr int kMostBlocks = 4;
 
 // The rows of A and the columns of B, contiguous in k, and the codes of C.
 struct Matrices {
-  std::array<std::array<Decoded, kMostProducts>, kRows> a;
-  std::array<std::array<Decoded, kMostProducts>, kColumns> b;
-  std::array<std::array<std::uint32_t, kColumns>, kRows> c;
-  std::array<std::array<Decoded, kMostBlocks>, kRows> a_scales;
-  std::array<std::array<Decoded, kMostBlocks>, kColumns> b_scales;
+  std::array<std::array<Decoded, kMostProducts>, kMmaRows> a;
+  std::array<std::array<Decoded, kMostProducts>, kMmaColumns> b;
+  std::array<std::array<std::uint32_t, kMmaColumns>, kMmaRows> c;
+  std::array<std::array<Decoded, kMostScaleBlocks>, kMmaRows> a_scales;
+  std::array<std::array<Decoded, kMostScaleBlocks>, kMmaColumns> b_scales;
 };
 
 // With k = 64 two elements of e2m1 share a byte.
@@ -65,11 +62,11 @@ Decoded scale_of(const MmaKind& kind, const MmaScales::Operand& operand, int lan
 
 void unpack_scales(const MmaKind& kind, const MmaScales& scales, Matrices& m) {
   for (int block = 0; block < blocks(kind); ++block) {
-    for (int row = 0; row < kRows; ++row) {
+    for (int row = 0; row < kMmaRows; ++row) {
       const int lane = 4 * (row % 8) + 2 * scales.a.thread + row / 8;
       m.a_scales[row][block] = scale_of(kind, scales.a, lane, block);
     }
-    for (int column = 0; column < kColumns; ++column)
+    for (int column = 0; column < kMmaColumns; ++column)
       m.b_scales[column][block] = scale_of(kind, scales.b, 4 * column + scales.b.thread, block);
   }
 }
@@ -131,7 +128,7 @@ std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, in
   std::optional<NodeNoise> own;
   if (noise != nullptr) {
     own = *noise;
-    own->random = noise->random.fork(static_cast<std::uint64_t>(row * kColumns + column));
+    own->random = noise->random.fork(static_cast<std::uint64_t>(row * kMmaColumns + column));
   }
   if (kind.scale.block != 0) {
     const auto count = static_cast<std::size_t>(blocks(kind));
@@ -145,12 +142,6 @@ std::uint32_t output_element(const MmaKind& kind, const Matrices& m, int row, in
 }
 
 bool is_integer(FormatId id) { return id == FormatId::s8 || id == FormatId::u8; }
-
-bool is_fp8(FormatId id) { return id == FormatId::e4m3 || id == FormatId::e5m2; }
-
-bool is_narrow(FormatId id) {
-  return is_fp8(id) || id == FormatId::e3m2 || id == FormatId::e2m3 || id == FormatId::e2m1;
-}
 
 // mxf4 and mxf4nvf4 with k = 64, mxf8f6f4 with k = 32.
 bool scales_exist(const MmaKind& kind) {
@@ -186,19 +177,19 @@ void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
 }  // namespace
 
 int a_registers(const MmaKind& kind) {
-  return kRows * kind.shape.k / (32 * elements_per_register(kind, kind.a));
+  return kMmaRows * kind.shape.k / (32 * elements_per_register(kind, kind.a));
 }
 
 int b_registers(const MmaKind& kind) {
-  return kColumns * kind.shape.k / (32 * elements_per_register(kind, kind.b));
+  return kMmaColumns * kind.shape.k / (32 * elements_per_register(kind, kind.b));
 }
 
 int c_registers(const MmaKind& kind) {
-  return kRows * kColumns / (32 * c_elements_per_register(kind));
+  return kMmaRows * kMmaColumns / (32 * c_elements_per_register(kind));
 }
 
 bool mma_exists(const MmaKind& kind) {
-  if (kind.shape.m != kRows || kind.shape.n != kColumns) return false;
+  if (kind.shape.m != kMmaRows || kind.shape.n != kMmaColumns) return false;
   const int k = kind.shape.k;
   if (kind.scale.block != 0) return scales_exist(kind);
   if (kind.accumulator == FormatId::s32) {

@@ -27,6 +27,9 @@ enum class NodeOutput : std::uint8_t {
   f16_nearest_even,
 };
 
+// Of C and of the result; those of 14 bits are kept in an f32 register.
+const Format& accumulator_format(NodeOutput output);
+
 struct NodeModel {
   int products;       // L: the most products one node takes
   int fraction_bits;  // F: bits kept below the alignment exponent

@@ -23,10 +23,6 @@ double power_of_two(int e) {
 
 int exponent_of(double value, int smallest) { return std::max(std::ilogb(value), smallest); }
 
-const Format& accumulator_format(NodeOutput output) {
-  return format(output == NodeOutput::f16_nearest_even ? FormatId::f16 : FormatId::f32);
-}
-
 // To nearest f16, or to f32 toward zero; overflow gives Inf, as node() has it.
 float converted(double exact, NodeOutput output) {
   if (output == NodeOutput::f16_nearest_even) {
@@ -88,7 +84,7 @@ class Node {
   int alignment_;
 };
 
-float in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
+float chained_in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
   const auto step = static_cast<std::size_t>(model.products);
   for (std::size_t first = 0; first < a.size(); first += step) {
     Node node(model);
@@ -108,7 +104,7 @@ float in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
 }
 
 // As dot() has it: k mod 4 in {0, 1}, then {2, 3}, from zero; then one addition of C.
-float hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
+float chained_as_hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
   const auto step = 2 * static_cast<std::size_t>(model.products);
   for (std::size_t first = 0; first < a.size(); first += step) {
     float fresh = 0;
@@ -149,8 +145,8 @@ std::size_t products_per_instruction(const DotModel& model) {
 
 float dot_of_reals(const DotModel& model, RealSpan a, RealSpan b, float c) {
   PLUMB_ASSERT(a.size() == b.size());
-  return model.chaining == Chaining::hopper_fp8 ? hopper_fp8(model.node, a, b, c)
-                                                : in_order(model.node, a, b, c);
+  return model.chaining == Chaining::hopper_fp8 ? chained_as_hopper_fp8(model.node, a, b, c)
+                                                : chained_in_order(model.node, a, b, c);
 }
 
 }  // namespace plumbline

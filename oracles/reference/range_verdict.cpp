@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "oracles/base/numbers.h"
 #include "oracles/formats/encode.h"
@@ -11,8 +10,6 @@
 
 namespace plumbline {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // How far from `exact` a value must be to be stored as `stored`.
 double least_error(const Format& f, std::uint64_t got, double stored, double exact) {

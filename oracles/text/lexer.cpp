@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "oracles/text/lexer.h"
+#include "oracles/text/words.h"
 
 #include <algorithm>
 #include <array>
@@ -20,11 +21,6 @@ constexpr std::array<std::string_view, 3> kOpenWords = {"and", "or", "not"};
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-template <typename Words>
-bool contains(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 class Lexer {
  public:

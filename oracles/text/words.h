@@ -2,12 +2,18 @@
 // The words of the language of operation texts: its keywords, functions and types.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace plumbline::text {
+
+template <typename Words>
+bool contains(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 bool is_word(std::string_view name);      // a keyword: "operation", "for", "and"
 bool is_reducer(std::string_view name);   // "sum", "max", "min", "count"

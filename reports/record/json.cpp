@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kFormat = 3;
 
 // Text from outside (PTX, file names) may hold any bytes; what is no UTF-8 becomes U+FFFD.
-std::string on_one_line(const Json& json) {
+std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -42,7 +42,7 @@ bool is_flat(const Json& json) {
 void write_lines(const Json& json, std::size_t depth, std::string& text) {
   const bool columns = json.is_object() && (json.contains("all") || json.contains("each"));
   if (!json.is_structured() || json.empty() || columns || (json.is_array() && is_flat(json))) {
-    text += on_one_line(json);
+    text += json_line(json);
     return;
   }
   const std::string line = "\n" + std::string(depth + 1, ' ');
@@ -51,7 +51,7 @@ void write_lines(const Json& json, std::size_t depth, std::string& text) {
   for (const auto& [key, part] : json.items()) {
     text += separator + line;
     separator = ",";
-    if (json.is_object()) text += on_one_line(key) + ": ";
+    if (json.is_object()) text += json_line(Json(key)) + ": ";
     write_lines(part, depth + 1, text);
   }
   text += "\n" + std::string(depth, ' ') + (json.is_object() ? '}' : ']');
@@ -318,13 +318,13 @@ std::string run_json_line(const RunRecord& record) {
   Json json = writer.take();
   json["command"] = record.command;
   json["places"] = JsonWriter::written(record.places);
-  return on_one_line(json);
+  return json_line(json);
 }
 
 std::string found_json_line(const RunRecord& found) {
   JsonWriter writer;
   describe_found(writer, found);
-  return on_one_line(writer.take());
+  return json_line(writer.take());
 }
 
 namespace {
@@ -338,20 +338,18 @@ Json case_json(const CaseRecord& record, bool details) {
 
 }  // namespace
 
-std::string case_json_line(const CaseRecord& record) {
-  return on_one_line(case_json(record, true));
-}
+std::string case_json_line(const CaseRecord& record) { return json_line(case_json(record, true)); }
 
 std::string case_log_line(const CaseRecord& record, bool details) {
   Json json = case_json(record, details);
   if (record.code_parts) json["code_parts"] = JsonWriter::written(*record.code_parts);
-  return on_one_line(json);
+  return json_line(json);
 }
 
 std::string mutant_json_line(const MutantRecord& record) {
   Json json = JsonWriter::written(record);
   json["elapsed_ms"] = rounded(record.elapsed_ms);
-  return on_one_line(json);
+  return json_line(json);
 }
 
 std::string record_json(const RunRecord& record) {

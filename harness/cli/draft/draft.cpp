@@ -198,7 +198,7 @@ std::string all_units(const EntrySurvey& entry) {
   return fmt::format("{}", fmt::join(units, "; "));
 }
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string toml_string(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 std::string choices_text(std::span<const std::string_view> choices) {
   return fmt::format("one of {}", fmt::join(choices, ", "));
@@ -282,7 +282,7 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
     const auto add = [&](NamesLeft& names, const std::string& type, const std::string& otherwise,
                          const char* what, const char* todo) {
       const std::string guess = names.take(meant, otherwise);
-      lines.push_back({quoted(type + " " + guess) + ",",
+      lines.push_back({toml_string(type + " " + guess) + ",",
                        fmt::format("{}, {}{}", known, what,
                                    guess == name ? "" : fmt::format("; TODO: {}", todo))});
     };
@@ -290,11 +290,11 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
       const std::string guess = tensors.take(meant, "");
       lines.push_back(guess.empty()
                           ? Line{"\"u64 0\",", known + ", an address; TODO: which tensor, or none"}
-                          : Line{quoted("ptr " + guess) + ",",
+                          : Line{toml_string("ptr " + guess) + ",",
                                  known + (guess == name ? ", an address"
                                                         : ", an address; TODO: which tensor")});
     } else if (parameter.bytes > 8) {
-      lines.push_back({quoted("struct " + struct_name(entry, source_names, i)) + ",",
+      lines.push_back({toml_string("struct " + struct_name(entry, source_names, i)) + ",",
                        known + ": a struct (below) or a tensor map by value"});
     } else if (is_float(parameter)) {
       add(reals, "f" + bits, "1", "a float", "which factor");
@@ -389,7 +389,7 @@ std::string target_text(const std::string& target) {
   const std::string chip = target.starts_with("sm_") ? target.substr(3) : target;
   const bool plain = std::ranges::all_of(
       chip, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-  return plain ? chip : quoted(chip);
+  return plain ? chip : toml_string(chip);
 }
 
 std::string launch_lines(const EntrySurvey& entry) {

@@ -14,7 +14,7 @@ constexpr std::string_view kKernelNames =
     "list 2>/dev/null | sed -n 's/^  \\([^ ][^ ]*\\) .*/\\1/p'";
 
 // In single quotes, for bash and zsh.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -66,7 +66,7 @@ std::string shell_cases(const std::vector<VerbHelp>& verbs) {
                                   : source.kind == Kind::folders ? "folders"
                                                                  : "words";
     text += fmt::format("    {}) kind={} choices={} ;;\n", pattern, kind,
-                        quoted(fmt::format("{}", fmt::join(source.words, " "))));
+                        shell_quoted(fmt::format("{}", fmt::join(source.words, " "))));
   };
   for (const VerbHelp& verb : verbs) {
     for (const FlagHelp& flag : verb.flags) {

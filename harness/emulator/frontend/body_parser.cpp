@@ -69,7 +69,7 @@ void BodyParser::parse() {
       if (scope_.depth() == 0) break;
       cursor_.take();
     } else if (cursor_.at_end()) {
-      cursor_.expected(fmt::format("\"}}\" at the end of function {}", quoted(function_.name)));
+      cursor_.expected(fmt::format("\"}}\" at the end of function {}", in_quotes(function_.name)));
     } else {
       parse_statement();
     }
@@ -109,7 +109,7 @@ void BodyParser::parse_directive() {
   const bool opens_list = directive.text == ".branchtargets" || directive.text == ".calltargets" ||
                           directive.text == ".callprototype";
   if (opens_list) {
-    cursor_.fail(directive, fmt::format("{} needs a label before it", quoted(directive.text)));
+    cursor_.fail(directive, fmt::format("{} needs a label before it", in_quotes(directive.text)));
     return;
   }
   skip_unknown(cursor_, directive, module_.module);
@@ -123,7 +123,7 @@ void BodyParser::parse_registers() {
   const Token type = cursor_.expect_directive("a register type such as .b32");
   const int bits = type_bits(type.text);
   if (bits == 0) {
-    cursor_.fail(type, fmt::format("{} is not a register type", quoted(type.text)));
+    cursor_.fail(type, fmt::format("{} is not a register type", in_quotes(type.text)));
     return;
   }
   do {
@@ -229,7 +229,7 @@ void BodyParser::parse_guard(Instruction& instruction) {
   const bool predicate =
       guard.kind == OperandKind::reg && function_.registers[guard.index].is_predicate();
   if (!predicate && !cursor_.failed()) {
-    cursor_.fail(name, fmt::format("{} is not a predicate register", quoted(name.text)));
+    cursor_.fail(name, fmt::format("{} is not a predicate register", in_quotes(name.text)));
   }
   instruction.guard = guard.index;
 }

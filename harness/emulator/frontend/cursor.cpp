@@ -7,7 +7,7 @@ namespace plumbline::emulator {
 namespace {
 
 std::string describe(const Token& token) {
-  return token.kind == TokenKind::end ? "the end of the file" : quoted(token.text);
+  return token.kind == TokenKind::end ? "the end of the file" : in_quotes(token.text);
 }
 
 // What is wrong with a token that is not PTX.
@@ -16,13 +16,14 @@ std::string complaint(const Token& token) {
   if (first == '"') return "string without a closing quote";
   if (first == '.') return "\".\" without a name after it";
   const auto byte = static_cast<unsigned char>(first);
-  if (byte > ' ' && byte < 0x7f) return fmt::format("unexpected character {}", quoted(token.text));
+  if (byte > ' ' && byte < 0x7f)
+    return fmt::format("unexpected character {}", in_quotes(token.text));
   return fmt::format("unexpected byte 0x{:02x}", byte);
 }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kReadable = 100;
   std::string result = "\"";
   for (const char c : text.substr(0, kReadable)) {

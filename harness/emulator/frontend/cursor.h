@@ -73,6 +73,6 @@ class Cursor {
 };
 
 // A name or token in quotes for a message, cut where it gets too long to read.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace plumbline::emulator

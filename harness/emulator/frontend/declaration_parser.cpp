@@ -90,7 +90,7 @@ DeclarationType parse_declaration_type(Cursor& cursor, Space space, bool is_exte
     } else if (type_bits(directive.text) != 0) {
       result.type = directive;
     } else {
-      cursor.fail(directive, fmt::format("{} is not a type", quoted(directive.text)));
+      cursor.fail(directive, fmt::format("{} is not a type", in_quotes(directive.text)));
     }
   }
   if (result.type.kind == TokenKind::end) cursor.expected("a type such as .b32");
@@ -128,14 +128,15 @@ Declaration parse_declarator(Cursor& cursor, const DeclarationType& type,
     }
     parse_initializer(cursor, variable, type.type, dimensions, *initial_bytes_left);
   } else if (open_ended && !type.is_extern && type.space != Space::param) {
-    cursor.fail(result.name,
-                fmt::format("{} has neither a size nor an initial value", quoted(variable.name)));
+    cursor.fail(result.name, fmt::format("{} has neither a size nor an initial value",
+                                         in_quotes(variable.name)));
   }
   variable.bytes = element;
   for (const std::int64_t count : dimensions) {
     if (__builtin_mul_overflow(variable.bytes, count, &variable.bytes) ||
         variable.bytes > kMaxBytes) {
-      cursor.fail(result.name, fmt::format("{} is larger than 2^40 bytes", quoted(variable.name)));
+      cursor.fail(result.name,
+                  fmt::format("{} is larger than 2^40 bytes", in_quotes(variable.name)));
       return result;
     }
   }
@@ -148,7 +149,7 @@ std::vector<Variable> parse_parameters(Cursor& cursor) {
   do {
     const Token space = cursor.expect_directive(".param or .reg");
     if (space.text != ".param" && space.text != ".reg") {
-      cursor.fail(space, fmt::format("expected .param or .reg, found {}", quoted(space.text)));
+      cursor.fail(space, fmt::format("expected .param or .reg, found {}", in_quotes(space.text)));
       return parameters;
     }
     const Space where = space.text == ".reg" ? Space::reg : Space::param;

@@ -58,7 +58,7 @@ void FunctionScope::close() {
 void FunctionScope::declare(const Token& name, Meaning meaning) {
   const auto* known = meanings_.find(name.text);
   if (known != nullptr && known->depth == depth()) {
-    cursor_.fail(name, fmt::format("{} is already declared in this scope", quoted(name.text)));
+    cursor_.fail(name, fmt::format("{} is already declared in this scope", in_quotes(name.text)));
     return;
   }
   meanings_.set(name.text, meaning, depth());
@@ -156,7 +156,7 @@ Operand FunctionScope::operand(const Token& name, Meaning& meaning, int at_depth
       break;
     case Kind::branch_targets:
       cursor_.fail(name, fmt::format("{} is a list of branch targets; only brx.idx can use it",
-                                     quoted(name.text)));
+                                     in_quotes(name.text)));
       break;
   }
   return result;
@@ -200,7 +200,7 @@ Operand FunctionScope::branch_targets(const Token& name) {
   result.kind = OperandKind::vector;
   const auto* known = meanings_.find(name.text);
   if (known == nullptr || known->value.kind != Kind::branch_targets) {
-    cursor_.fail(name, fmt::format("{} is not a list of branch targets", quoted(name.text)),
+    cursor_.fail(name, fmt::format("{} is not a list of branch targets", in_quotes(name.text)),
                  fmt::format("declare it before: {}: .branchtargets label, ...;", name.text));
     return result;
   }
@@ -220,7 +220,7 @@ void FunctionScope::fail_unknown(const Token& name) {
     const std::string_view prefix = name.text.substr(0, stem);
     if (const auto* innermost = range_of_.find(prefix)) {
       const std::int64_t count = ranges_[innermost->value].count;
-      cursor_.fail(name, fmt::format("register {} is not declared", quoted(name.text)),
+      cursor_.fail(name, fmt::format("register {} is not declared", in_quotes(name.text)),
                    fmt::format("{}<{}> ends at {}{}", prefix, count, prefix, count - 1));
       return;
     }
@@ -231,7 +231,7 @@ void FunctionScope::fail_unknown(const Token& name) {
   for (const auto& [function, index] : module_.functions) candidates.push_back(function);
   const auto specials = special_registers();
   candidates.insert(candidates.end(), specials.begin(), specials.end());
-  cursor_.fail(name, fmt::format("{} is not declared", quoted(name.text)),
+  cursor_.fail(name, fmt::format("{} is not declared", in_quotes(name.text)),
                similar_name(name.text, std::move(candidates)));
 }
 

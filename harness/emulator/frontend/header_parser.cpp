@@ -26,7 +26,7 @@ void parse_version(Cursor& cursor, const Token& directive, PtxModule& module) {
   const int major = dot == std::string_view::npos ? -1 : part(number.text.substr(0, dot));
   const int minor = dot == std::string_view::npos ? -1 : part(number.text.substr(dot + 1));
   if (major < 0 || minor < 0) {
-    cursor.fail(number, fmt::format("{} is not a PTX version such as 9.0", quoted(number.text)));
+    cursor.fail(number, fmt::format("{} is not a PTX version such as 9.0", in_quotes(number.text)));
   } else if (major < kOldestVersion || major > kNewestVersion) {
     cursor.fail(number, fmt::format("PTX version {}.{} is not supported", major, minor),
                 fmt::format("versions {}.x to {}.x are", kOldestVersion, kNewestVersion));
@@ -47,7 +47,7 @@ void parse_target(Cursor& cursor, PtxModule& module) {
     int sm = 0;
     std::from_chars(number.data(), number.data() + number.size(), sm);
     if (sm <= 0) {
-      cursor.fail(word, fmt::format("{} is not a target such as sm_80", quoted(word.text)));
+      cursor.fail(word, fmt::format("{} is not a target such as sm_80", in_quotes(word.text)));
     }
     if (module.target_sm != 0) cursor.fail(word, "a second target");
     module.target_sm = sm;

@@ -57,7 +57,7 @@ class InitializerParser {
     const Token brace = cursor_.take();
     if (level >= dimensions_.size()) {
       cursor_.fail(brace, fmt::format("{} has {} dimensions, this is one {{ more",
-                                      quoted(variable_.name), dimensions_.size()));
+                                      in_quotes(variable_.name), dimensions_.size()));
       return;
     }
     const bool open_ended = level == 0 && dimensions_[0] == 0;
@@ -72,7 +72,7 @@ class InitializerParser {
       const std::int64_t next = at + (nested ? row : element_bytes_);
       if (next > end || next > kLimit) {
         cursor_.fail(cursor_.current(),
-                     fmt::format("more values than {} has room for", quoted(variable_.name)));
+                     fmt::format("more values than {} has room for", in_quotes(variable_.name)));
         return;
       }
       if (nested) {
@@ -141,8 +141,8 @@ class InitializerParser {
     const Token start = name;
     if (cursor_.at('(')) {
       if (name.text != "generic") {
-        cursor_.fail(name,
-                     fmt::format("{}() is not supported in an initial value", quoted(name.text)));
+        cursor_.fail(
+            name, fmt::format("{}() is not supported in an initial value", in_quotes(name.text)));
         return;
       }
       cursor_.take();

@@ -22,7 +22,7 @@ void LabelScope::declare(const Token& name, std::string unique_name) {
   const auto* known = labels_.find(name.text);
   if (known != nullptr && known->depth == labels_.depth()) {
     cursor_.fail(name, fmt::format("label {} is already defined in this scope, at line {}",
-                                   quoted(name.text), function_.labels[known->value].line));
+                                   in_quotes(name.text), function_.labels[known->value].line));
     return;
   }
   labels_.set(name.text, static_cast<int>(function_.labels.size()), labels_.depth());
@@ -83,7 +83,8 @@ void LabelScope::fail_unknown(const Reference& reference) {
     candidates.push_back(name);
   }
   if (hint.empty()) hint = similar_name(reference.name.text, std::move(candidates));
-  cursor_.fail(reference.name, fmt::format("label {} is not defined", quoted(reference.name.text)),
+  cursor_.fail(reference.name,
+               fmt::format("label {} is not defined", in_quotes(reference.name.text)),
                std::move(hint));
 }
 

@@ -83,7 +83,8 @@ Literal parse_literal(Cursor& cursor, Sign sign) {
   constexpr std::uint64_t kLowest = std::uint64_t{1} << 63;
   const bool too_low = minus && literal && literal->float_bits == 0 && literal->value > kLowest;
   if (!literal || too_low) {
-    cursor.fail(token, fmt::format("{} is not a number that fits in 64 bits", quoted(token.text)),
+    cursor.fail(token,
+                fmt::format("{} is not a number that fits in 64 bits", in_quotes(token.text)),
                 "integers: 12, 12U, 0x1F, 017, 0b101; floats: 0f and 8, 0d and 16 hexadecimal "
                 "digits, or 1.5e-3");
     return {};
@@ -228,7 +229,8 @@ class ConstantParser {
       computed = true;
       const bool inverts = cursor_.take().is('~');
       const Literal operand = parse_unary();
-      if (operand.float_bits != 0) cursor_.fail(at, fmt::format("{} of a float", quoted(at.text)));
+      if (operand.float_bits != 0)
+        cursor_.fail(at, fmt::format("{} of a float", in_quotes(at.text)));
       result = inverts ? constant(~operand.value, true) : truth(operand.value == 0);
     } else {
       cursor_.expected("a number");
@@ -303,7 +305,8 @@ class ConstantParser {
   Literal apply_to_floats(const Token& at, std::string_view op, const Literal& a,
                           const Literal& b) {
     if (a.float_bits != 64 || b.float_bits != 64) {
-      cursor_.fail(at, fmt::format("{} takes two integers, or two floats such as 1.5", quoted(op)));
+      cursor_.fail(at,
+                   fmt::format("{} takes two integers, or two floats such as 1.5", in_quotes(op)));
       return {};
     }
     const auto x = std::bit_cast<double>(a.value), y = std::bit_cast<double>(b.value);
@@ -312,7 +315,7 @@ class ConstantParser {
     if (op == "*") return f64(x * y);
     if (op == "/") return f64(x / y);
     if (op != "<<" && op != ">>" && is_comparison(op)) return truth(compare(op, x, y));
-    cursor_.fail(at, fmt::format("{} takes integers", quoted(op)));
+    cursor_.fail(at, fmt::format("{} takes integers", in_quotes(op)));
     return {};
   }
 

@@ -31,7 +31,7 @@ void resolve_relocations(Cursor& cursor, ModuleScope& scope, std::size_t first) 
       const auto function = scope.function(relocation.name);
       if (!target && !function) {
         cursor.fail(Token{TokenKind::word, relocation.name, relocation.line, relocation.column},
-                    fmt::format("{} is not declared", quoted(relocation.name)));
+                    fmt::format("{} is not declared", in_quotes(relocation.name)));
         return;
       }
       relocation.is_function = !target;

@@ -36,7 +36,7 @@ void note_skipped(const Cursor& cursor, const Token& directive, PtxModule& modul
   constexpr std::size_t kMostNotes = 100;
   if (module.skipped.size() >= kMostNotes) return;
   module.skipped.push_back(
-      fmt::format("{}:{}: {}", cursor.file(), directive.line, quoted(directive.text)));
+      fmt::format("{}:{}: {}", cursor.file(), directive.line, in_quotes(directive.text)));
 }
 
 void skip_unknown(Cursor& cursor, const Token& directive, PtxModule& module) {

@@ -78,7 +78,7 @@ Operand OperandParser::parse_name() {
   if (cursor_.at_directive()) {
     cursor_.fail(cursor_.current(),
                  fmt::format("{}{} selects a part of an operand, which is not supported",
-                             quoted(name.text), cursor_.current().text));
+                             in_quotes(name.text), cursor_.current().text));
   }
   if (operand.kind == OperandKind::symbol) operand.offset = parse_offset(cursor_);
   return operand;
@@ -120,7 +120,7 @@ Operand OperandParser::parse_address() {
     if (base.kind != OperandKind::reg && base.kind != OperandKind::symbol && !cursor_.failed()) {
       cursor_.fail(start,
                    fmt::format("{} is neither a register nor a variable, so it has no address",
-                               quoted(start.text)));
+                               in_quotes(start.text)));
       return address;
     }
     address.elements.push_back(std::move(base));
@@ -152,7 +152,7 @@ std::vector<Operand> OperandParser::parse_call() {
     if (cursor_.failed()) return operands;
     operands.push_back(scope_.resolve(name));
     if (operands.back().kind != OperandKind::prototype && !cursor_.failed()) {
-      cursor_.fail(name, fmt::format("{} is not a call prototype", quoted(name.text)));
+      cursor_.fail(name, fmt::format("{} is not a call prototype", in_quotes(name.text)));
     }
   } else {
     operands.push_back(vector_of({}));
@@ -166,7 +166,7 @@ Operand OperandParser::parse_callee() {
   Operand callee = scope_.resolve(name);
   if (callee.kind != OperandKind::function && callee.kind != OperandKind::reg &&
       !cursor_.failed()) {
-    cursor_.fail(name, fmt::format("{} is not a function", quoted(name.text)));
+    cursor_.fail(name, fmt::format("{} is not a function", in_quotes(name.text)));
   }
   return callee;
 }

@@ -94,7 +94,7 @@ void ModuleParser::parse_alias() {
   if (cursor_.failed()) return;
   const auto target = scope_.function(function.text);
   if (!target) {
-    cursor_.fail(function, fmt::format("{} is not declared", quoted(function.text)));
+    cursor_.fail(function, fmt::format("{} is not declared", in_quotes(function.text)));
     return;
   }
   auto alias = scope_.function(name.text);
@@ -125,7 +125,7 @@ void ModuleParser::add_variable(Declaration declaration) {
     Variable& before = variables[*known];
     if (!before.is_extern && !declaration.variable.is_extern) {
       cursor_.fail(declaration.name,
-                   fmt::format("{} is already declared at line {}", quoted(name), before.line));
+                   fmt::format("{} is already declared at line {}", in_quotes(name), before.line));
       return;
     }
     if (before.is_extern) before = std::move(declaration.variable);
@@ -133,7 +133,7 @@ void ModuleParser::add_variable(Declaration declaration) {
   }
   if (scope_.function(name)) {
     cursor_.fail(declaration.name,
-                 fmt::format("{} is already declared as a function", quoted(name)));
+                 fmt::format("{} is already declared as a function", in_quotes(name)));
     return;
   }
   scope_.variables.emplace(name, static_cast<int>(variables.size()));
@@ -145,7 +145,7 @@ int ModuleParser::add_function(Function function, const Token& name) {
   function.name = name.text;
   if (const auto known = scope_.function(name.text)) return *known;
   if (scope_.variable(name.text)) {
-    cursor_.fail(name, fmt::format("{} is already declared as a variable", quoted(name.text)));
+    cursor_.fail(name, fmt::format("{} is already declared as a variable", in_quotes(name.text)));
   }
   const auto index = static_cast<int>(scope_.module.functions.size());
   scope_.functions.emplace(name.text, index);
@@ -170,8 +170,8 @@ void ModuleParser::parse_function(bool is_entry) {
   if (cursor_.accept(';') || cursor_.failed()) return;
   const Function& known = scope_.module.functions[index];
   if (known.has_body || known.body_skipped) {
-    cursor_.fail(name, fmt::format("function {} is already defined at line {}", quoted(name.text),
-                                   known.line));
+    cursor_.fail(name, fmt::format("function {} is already defined at line {}",
+                                   in_quotes(name.text), known.line));
     return;
   }
   if (options_.wanted) {

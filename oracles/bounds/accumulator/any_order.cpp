@@ -9,14 +9,6 @@
 #include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline::bound {
-namespace {
-
-constexpr double kRoundUpAll = 1 + 0x1p-40;  // far above what the few operations below can lose
-constexpr double kF32Unit = 0x1p-23;         // an f32 ulp, relative to its binade
-constexpr double kMayOverflow = 0x1p127;
-
-}  // namespace
-
 // A step takes instruction_length addends, the last one of each accumulator perhaps fewer.
 RoundingCounts::RoundingCounts(const BoundModel& model, std::int64_t addends) {
   const NodePlan plan(model);
@@ -48,7 +40,7 @@ RunningBound any_order_bound(const BoundModel& model, const PreparedProducts& pr
   const RoundingCounts counts(model, std::ssize(products.value));
   const double growth = std::exp(counts.additions * 0x1p-24) * (1 + k * 0x1p-52);
   const double reach = larger(plus, minus) * growth * kRoundUpAll;
-  const double ulp = ulp_of(reach, kF32Unit);
+  const double ulp = ulp_of(reach, kF32Ulp);
   if (bound.lattice < ulp) bound.error += counts.additions * ulp / 2;
   if (model.flushes) bound.error += products.lost;
   if (model.flushes && bound.lattice < kF32Minimum)

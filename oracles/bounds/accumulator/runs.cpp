@@ -15,10 +15,6 @@
 namespace plumbline::bound {
 namespace {
 
-constexpr double kRoundUpAll = 1 + 0x1p-40;  // far above what the operations below can lose
-constexpr double kF32Unit = 0x1p-23;         // an f32 ulp, relative to its binade
-constexpr double kMayOverflow = 0x1p127;
-
 // t without its bits below the unit 2^u: what alignment keeps of a product.
 double cut(double t, double unit) {
   const auto bits = std::bit_cast<std::uint64_t>(t);
@@ -253,7 +249,7 @@ class RunsBound {
   }
 
   double to_nearest(double sum) const {
-    const double ulp = ulp_of(sum, kF32Unit);
+    const double ulp = ulp_of(sum, kF32Ulp);
     return lattice_ < ulp ? ulp / 2 : 0;
   }
 

@@ -23,7 +23,6 @@ constexpr double kTwoUlp = kEx2Error;  // the same statement: 2 ulp off the near
 constexpr double kQuotient = (1 + 0x1p-22) * (1 + kF32Unit) - 1;  // q
 constexpr double kLost = 0x1p-118;
 constexpr double kDoubleError = 0x1p-40;  // of activation_value()
-constexpr double kLargest = std::numeric_limits<float>::max();
 
 constexpr double gamma(int n) { return n * kF32Unit / (1 - n * kF32Unit); }
 
@@ -139,8 +138,8 @@ F32Range activation_range(EpilogueStep step, const F32Range& x) {
   if (!x.has_numbers() || x.high == -kFloatInfinity) return F32Range::only_nan();
   if (x.low == kFloatInfinity) return {kFloatInfinity, kFloatInfinity, nan};
   if (x.low == 0 && x.high == 0) return {0, 0, nan};
-  const double low = std::max(static_cast<double>(x.low), -kLargest),
-               high = std::min(static_cast<double>(x.high), kLargest);
+  const double low = std::max(static_cast<double>(x.low), -bound::kF32Largest),
+               high = std::min(static_cast<double>(x.high), bound::kF32Largest);
   const double at_low = activation_value(way.function, low),
                at_high = activation_value(way.function, high), minimum = minimum_at(way.function);
   const double least = low <= minimum && minimum <= high ? activation_value(way.function, minimum)
@@ -151,10 +150,12 @@ F32Range activation_range(EpilogueStep step, const F32Range& x) {
                            : by_sigmoid(way, std::max(std::fabs(low), std::fabs(high)));
   const double relative = error.relative + kDoubleError, absolute = error.absolute + kLost;
   const double end = most + std::fabs(most) * relative + absolute;
-  F32Range out = f32_within(std::max(least - std::fabs(least) * relative - absolute, -kLargest),
-                            std::min(end, kLargest));
+  F32Range out =
+      f32_within(std::max(least - std::fabs(least) * relative - absolute, -bound::kF32Largest),
+                 std::min(end, bound::kF32Largest));
   const bool halved_last = !way.by_exponential && high >= 0x1p127 * (1 - kTanhApproxError);
-  if (x.high == kFloatInfinity || end > kLargest || halved_last) out.high = kFloatInfinity;
+  if (x.high == kFloatInfinity || end > bound::kF32Largest || halved_last)
+    out.high = kFloatInfinity;
   out.nan = nan;
   return out;
 }

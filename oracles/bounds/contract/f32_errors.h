@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "oracles/exact/bound_arithmetic.h"
@@ -10,6 +11,7 @@
 namespace plumbline::bound {
 
 inline constexpr double kF32Unit = 0x1p-24;  // u
+inline constexpr double kF32Largest = std::numeric_limits<float>::max();
 // A bound that is a sum or product of a few doubles, times this, covers its own roundings.
 inline constexpr double kSlack = 1 + 0x1p-30;
 

@@ -12,8 +12,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 struct Ends {
   double low, high;
 };

@@ -19,7 +19,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
 // One row's computation, with places to go wrong.

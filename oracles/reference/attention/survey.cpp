@@ -18,10 +18,7 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnit = 0x1p-53;
-// Far enough below f32's largest number for any rounding on the way.
-constexpr double kSafe = 0x1p126;
 // Below minus this, in base 2, logits are far: masks, not scores.
 constexpr double kFar = 0x1p31;
 // Relative error of a probability or a weight beside that of its logits. An exponent x carries
@@ -149,7 +146,7 @@ class RowPass {
     if (!head_.bias.empty()) hide_far_logits(scores);
     for (std::int64_t j = 0; j < row_.keys.end - row_.keys.first; ++j)
       if (scores[j] != -kInfinity) largest_ = std::max(largest_, std::fabs(scores[j]));
-    if (row_.kind == AttentionRowKind::regular && largest_ >= kSafe)
+    if (row_.kind == AttentionRowKind::regular && largest_ >= kFarFromOverflow)
       row_.kind = AttentionRowKind::may_overflow;
     logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
   }
@@ -454,13 +451,14 @@ double AttentionOperands::largest_product(std::int64_t i) const {
 
 bool AttentionOperands::may_overflow(std::int64_t i, KeyRange keys) const {
   if (keys.empty()) return false;
-  return q_norm_[static_cast<std::size_t>(i)] * k_norm_largest_ >= kSafe;
+  return q_norm_[static_cast<std::size_t>(i)] * k_norm_largest_ >= kFarFromOverflow;
 }
 
 bool AttentionOperands::far_tiles_vanish() const {
   const double largest =
       std::ldexp(largest_value_, contract_.p_shift) * std::exp2(contract_.rescale_threshold);
-  return contract_.exact_at_maximum() && static_cast<double>(head_.keys) * largest < kSafe;
+  return contract_.exact_at_maximum() &&
+         static_cast<double>(head_.keys) * largest < kFarFromOverflow;
 }
 
 DetailedRow survey_row(const AttentionOperands& operands, std::int64_t query,

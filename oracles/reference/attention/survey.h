@@ -19,6 +19,9 @@
 
 namespace plumbline {
 
+// Far enough below f32's largest number for any rounding on the way.
+inline constexpr double kFarFromOverflow = 0x1p126;
+
 // What a row's outputs are, before any number is looked at.
 enum class AttentionRowKind : std::uint8_t {
   regular,

@@ -15,8 +15,6 @@ using namespace bound;
 
 namespace {
 
-// ex2 gives 0 for results below the smallest normal number.
-constexpr double kFlushed = 0x1p-126;
 // Errors of maxima in base 2 beyond which nothing below would be of use.
 constexpr double kHopeless = 64;
 
@@ -262,8 +260,8 @@ void RowTrace::set_probability(const Step& step, std::int64_t j) {
   double low = p / growth * (1 - 2 * special * special - 0x1p-44);
   double high = x.error < 800 ? std::min(p * growth, most) : most;
   if (special == 0 && x.error == 0) low = high = p;
-  if (low < kFlushed) low = 0;
-  if (high < kFlushed * (1 - 0x1p-20)) high = contract_.exponential_bits > 0 ? kFlushed : 0;
+  if (low < kEx2Flushed) low = 0;
+  if (high < kEx2Flushed * (1 - 0x1p-20)) high = contract_.exponential_bits > 0 ? kEx2Flushed : 0;
   const ProbabilityRounding& rounding = operands_.rounding();
   probabilities_.set(j, rounded, std::min(rounded, rounding(low)),
                      std::max(rounded, rounding(high)), *rounding.to, contract_.p_shift);

@@ -13,6 +13,9 @@
 
 namespace plumbline {
 
+// ex2 gives 0 for results below the smallest normal number.
+inline constexpr double kEx2Flushed = 0x1p-126;
+
 class RowTrace {
  public:
   RowTrace(const AttentionOperands& operands, const DetailedRow& detail);

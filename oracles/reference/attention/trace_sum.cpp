@@ -20,8 +20,6 @@ constexpr double kLn2 = std::numbers::ln2;
 constexpr float kLn2Float = 0.6931471805599453f;
 constexpr double kLn2Error =
     (kLn2 > kLn2Float ? kLn2 - kLn2Float : kLn2Float - kLn2) / kLn2 + 0x1p-50;
-constexpr double kSafe = 0x1p126;      // far enough below the end of f32
-constexpr double kFlushed = 0x1p-126;  // ex2 gives 0 below
 
 }  // namespace
 
@@ -50,9 +48,10 @@ RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key
                  exact = exponent(step, logit, error, error + last.error);
   if (framed.error > 100) return {kInfinity, kInfinity};
   const double rest = contract_.exponential_error(framed.zero) + journey.roundings;
-  const double most_flushed = contract_.exponential_bits > 0 ? kFlushed : std::min(p, kFlushed);
+  const double most_flushed =
+      contract_.exponential_bits > 0 ? kEx2Flushed : std::min(p, kEx2Flushed);
   const double flushed =
-      p < 2 * kFlushed ? 2 * most_flushed * journey.weight / row_.sum * kSlack : 0;
+      p < 2 * kEx2Flushed ? 2 * most_flushed * journey.weight / row_.sum * kSlack : 0;
   return {share * exp_growth(kLn2 * (framed.error + change) + rest) + flushed,
           share * exp_growth(kLn2 * (exact.error + change) + rest) + flushed};
 }
@@ -119,12 +118,12 @@ void RowTrace::find_sum_error() {
     pass(tiles_[t].before, steps_[t - 1], step);  // the first step of a part rescales nothing
   }
   if (contract_.subnormals_flushed) {  // l and what it is multiplied by are 1 at least once
-    const double flushed = static_cast<double>(steps_.size()) * 4 * kFlushed;
+    const double flushed = static_cast<double>(steps_.size()) * 4 * kEx2Flushed;
     sum_error_.framed += flushed;
     sum_error_.exact += flushed;
   }
   if (contract_.exponential_bits > 0) {  // far keys, which are not 0
-    const double far = static_cast<double>(head_.keys) * 2 * kFlushed;
+    const double far = static_cast<double>(head_.keys) * 2 * kEx2Flushed;
     sum_error_.framed += far;
     sum_error_.exact += far;
   }
@@ -211,7 +210,7 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   const double mean = std::fabs(o) + largest * (1 + 0x1p-5 + coarse);
   if (hopeless_) {
     const double reach = mean * static_cast<double>(head_.keys) * std::exp2(rise_);
-    return reach < kSafe ? mean : kInfinity;
+    return reach < kFarFromOverflow ? mean : kInfinity;
   }
   const double scale = std::ldexp(operands_.v_scale(), -contract_.p_shift);
   // |O|. In double `o` may have lost all of it: values of a tile that cancel leave those of tiles
@@ -227,7 +226,7 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
     if (contract_.normalization == Normalization::div_full) error += 0x1p-148 * scale;
     // O and its factors, rescaled in every step, and at the end.
     if (contract_.subnormals_flushed)
-      error += static_cast<double>(steps_.size() + 2) * 2 * kFlushed * std::max(1.0, scale);
+      error += static_cast<double>(steps_.size() + 2) * 2 * kEx2Flushed * std::max(1.0, scale);
     return error;
   };
   // Two ways to count the choice of maxima: relative to the computed final maximum every tile's
@@ -235,10 +234,10 @@ double RowTrace::output_error(const ValueBound& value, double o, double largest)
   // count twice.
   const double error = std::min(through(value.framed, sum_error_.framed),
                                 through(value.skewed * last_skew_, sum_error_.exact));
-  if (!(value.reach < kSafe)) return kInfinity;
+  if (!(value.reach < kFarFromOverflow)) return kInfinity;
   // A far key is not 0 where a polynomial stays above 2^-127.
   const double far = contract_.exponential_bits > 0
-                         ? static_cast<double>(head_.keys) * 2 * kFlushed * largest * kSlack
+                         ? static_cast<double>(head_.keys) * 2 * kEx2Flushed * largest * kSlack
                          : 0;
   return std::min(error, mean) + far;
 }
@@ -249,7 +248,7 @@ double RowTrace::base_2_error(double log_error) const {
   double error = last_.base_rounding + (std::fabs(maximum) + c_ * last_.error) * c_error_;
   error += log_error / kLn2;
   error += kLg2AbsoluteError * std::max(1.0, std::fabs(log2_sum) + log_error / kLn2);
-  return contract_.subnormals_flushed ? error + 4 * kFlushed : error;
+  return contract_.subnormals_flushed ? error + 4 * kEx2Flushed : error;
 }
 
 // Of m + ln l, m in natural units, however far the logits are off. The largest computed one has
@@ -257,7 +256,7 @@ double RowTrace::base_2_error(double log_error) const {
 // The exact l is at least 1, and at most the number of its terms times 2^(rise - lift).
 double RowTrace::distant_log_error() const {
   const double largest = c_ * (std::fabs(row_.maximum) + last_.error) * (1 + c_error_);
-  if (!(c_ >= 0 && largest < kSafe)) return kInfinity;
+  if (!(c_ >= 0 && largest < kFarFromOverflow)) return kInfinity;
   const auto terms =
       static_cast<double>(row_.keys.end - row_.keys.first + (head_.has_sink ? 1 : 0));
   const double factors = static_cast<double>(steps_.size() + 1);
@@ -309,7 +308,7 @@ double RowTrace::natural_lse_error(double of_log) const {
   const double log2_sum = (log_sum + of_log) / kLn2;
   double tail = kLg2AbsoluteError * std::max(1.0, log2_sum) * kLn2;
   tail = (tail + (log_sum + of_log) * (kLn2Error + kF32Unit)) * (1 + 4 * kF32Unit);
-  if (contract_.subnormals_flushed) tail += 4 * kFlushed;
+  if (contract_.subnormals_flushed) tail += 4 * kEx2Flushed;
   return (of_log + head + tail + 0x1p-149) * kSlack;
 }
 

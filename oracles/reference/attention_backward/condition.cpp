@@ -16,7 +16,7 @@ struct Key {
   double logit_change = 0, slope_change = 0, dp_change = 0;
 };
 
-Key key_of(const GradientHead& gradient, const GradientOperands& in, std::int64_t i,
+Key key_of(const GradientHead& gradient, const GradientFactors& in, std::int64_t i,
            std::int64_t j) {
   const AttentionHead& head = gradient.head;
   const auto scale = static_cast<double>(head.scale), cap = static_cast<double>(head.softcap),
@@ -40,7 +40,7 @@ Key key_of(const GradientHead& gradient, const GradientOperands& in, std::int64_
 
 }  // namespace
 
-GradientChanges gradient_changes(const GradientHead& gradient, const GradientOperands& in,
+GradientChanges gradient_changes(const GradientHead& gradient, const GradientFactors& in,
                                  std::span<const double> p, double p_unit) {
   const AttentionHead& head = gradient.head;
   const auto ds_scale = static_cast<double>(gradient.scales.ds);

@@ -16,7 +16,7 @@
 namespace plumbline {
 
 // Elements of one head, by row, in units of their scales.
-struct GradientOperands {
+struct GradientFactors {
   std::span<const double> q, k, v, d_o;
 };
 
@@ -27,7 +27,7 @@ struct GradientChanges {
 };
 
 // `p`: [queries, keys], exact, 0 for keys not visible; its unit is `p_unit`.
-GradientChanges gradient_changes(const GradientHead& gradient, const GradientOperands& in,
+GradientChanges gradient_changes(const GradientHead& gradient, const GradientFactors& in,
                                  std::span<const double> p, double p_unit);
 
 }  // namespace plumbline

@@ -11,8 +11,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 EpilogueScalars scalars_of(float factor) {
   EpilogueScalars scalars;
   scalars.alpha = factor;

@@ -13,8 +13,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // e_min / E: the part of the allowed error that was used.
 double share_of(const ElementRule& rule, const ElementKnowledge& known,
                 const ElementDecision& decision, std::uint64_t got) {

@@ -18,14 +18,8 @@
 namespace plumbline {
 namespace {
 
-GemmFault fault(const PreparedGemm& gemm, std::string sentence) {
-  GemmFault out(gemm);
-  out.sentence = std::move(sentence);
-  return out;
-}
-
 std::vector<GemmFault> nothing_stored(const PreparedGemm& gemm) {
-  GemmFault zero = fault(gemm, "the output is 0, as if nothing had been accumulated or stored");
+  GemmFault zero(gemm, "the output is 0, as if nothing had been accumulated or stored");
   zero.zero = true;
   return {zero};
 }
@@ -39,7 +33,7 @@ std::vector<GemmFault> last_products(const PreparedGemm& gemm) {
     if (k % tile != 0) missing.insert(k % tile);
   }
   for (const std::int64_t count : missing) {
-    faults.push_back(fault(
+    faults.push_back(GemmFault(
         gemm,
         count == 1
             ? fmt::format("the last k product is missing (the result is the sum over k < {})",
@@ -74,7 +68,7 @@ std::vector<GemmFault> stages_cut(const PreparedGemm& gemm) {
     for (const std::int64_t missing : {16, 32, 64}) {
       if (missing >= stage || gemm.problem.k <= stage - missing) continue;
       faults.push_back(
-          fault(gemm, fmt::format("the last {} of every {} of k are missing", missing, stage)));
+          GemmFault(gemm, fmt::format("the last {} of every {} of k are missing", missing, stage)));
       faults.back().a_change = [=](const PreparedGemm&, const GemmPlace&, std::vector<float>& row) {
         for (std::size_t p = 0; p < row.size(); ++p) {
           if (static_cast<std::int64_t>(p) % stage >= stage - missing) row[p] = 0;
@@ -90,7 +84,7 @@ std::vector<GemmFault> tile_dropped(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm)) {
     faults.push_back(
-        fault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
+        GemmFault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
     faults.back().skipped = tile;
   }
   return faults;
@@ -99,7 +93,7 @@ std::vector<GemmFault> tile_dropped(const PreparedGemm& gemm) {
 std::vector<GemmFault> tile_repeated(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const KRange& tile : tiles_of(gemm)) {
-    faults.push_back(fault(
+    faults.push_back(GemmFault(
         gemm, fmt::format("a k tile was counted twice: k in [{}, {})", tile.begin, tile.end)));
     faults.back().repeated = tile;
   }
@@ -119,10 +113,11 @@ std::vector<GemmFault> output_rounding(const PreparedGemm& gemm) {
         Mode{Rounding::nearest_even, "rounded to nearest even"}, Mode{Rounding::up, "rounded up"},
         Mode{Rounding::down, "rounded down"}}) {
     if (mode.rounding == gemm.contract.output.rounding) continue;
-    faults.push_back(fault(gemm, fmt::format("the output was {}{}", mode.words,
-                                             gemm.contract.output.rounding == Rounding::nearest_even
-                                                 ? " instead of rounded to nearest even"
-                                                 : ", not as the contract says")));
+    faults.push_back(
+        GemmFault(gemm, fmt::format("the output was {}{}", mode.words,
+                                    gemm.contract.output.rounding == Rounding::nearest_even
+                                        ? " instead of rounded to nearest even"
+                                        : ", not as the contract says")));
     faults.back().output.rounding = mode.rounding;
   }
   return faults;
@@ -131,7 +126,7 @@ std::vector<GemmFault> output_rounding(const PreparedGemm& gemm) {
 std::vector<GemmFault> output_overflow(const PreparedGemm& gemm) {
   if (gemm.contract.output.overflow != Overflow::saturate) return {};
   GemmFault special =
-      fault(gemm, "overflow became a special value instead of the largest finite one");
+      GemmFault(gemm, "overflow became a special value instead of the largest finite one");
   special.output.overflow = Overflow::to_special;
   return {special};
 }
@@ -144,7 +139,7 @@ std::vector<GemmFault> alpha_narrowed(const PreparedGemm& gemm) {
         to_double(narrow, encode(narrow, static_cast<double>(gemm.scalars.alpha))));
     if (alpha == gemm.scalars.alpha || std::isnan(alpha)) continue;
     faults.push_back(
-        fault(gemm, fmt::format("alpha was rounded to {} before it was used", narrow.name)));
+        GemmFault(gemm, fmt::format("alpha was rounded to {} before it was used", narrow.name)));
     faults.back().scalars.alpha = alpha;
   }
   return faults;
@@ -153,14 +148,14 @@ std::vector<GemmFault> alpha_narrowed(const PreparedGemm& gemm) {
 std::vector<GemmFault> epilogue_step_missing(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const auto without = [&](std::string_view step, const auto& change) {
-    faults.push_back(fault(gemm, fmt::format("{} was not applied", step)));
+    faults.push_back(GemmFault(gemm, fmt::format("{} was not applied", step)));
     change(faults.back().scalars);
   };
   const EpilogueScalars& scalars = gemm.scalars;
   if (scalars.alpha != 1) without("alpha", [](EpilogueScalars& s) { s.alpha = 1; });
   if (scalars.beta != 0) without("beta * C", [](EpilogueScalars& s) { s.beta = 0; });
   if (scalars.beta != 0 && scalars.beta != 1) {
-    faults.push_back(fault(gemm, "beta was taken as 1"));
+    faults.push_back(GemmFault(gemm, "beta was taken as 1"));
     faults.back().scalars.beta = 1;
   }
   if (scalars.has_bias) without("the bias", [](EpilogueScalars& s) { s.has_bias = false; });
@@ -171,7 +166,7 @@ std::vector<GemmFault> epilogue_step_missing(const PreparedGemm& gemm) {
   if (scalars.has_scale_d) without("scale_d", [](EpilogueScalars& s) { s.has_scale_d = false; });
   if (scalars.zero_d != 0) without("zero_d", [](EpilogueScalars& s) { s.zero_d = 0; });
   if (scalars.alpha != 1 && scalars.beta != 0) {
-    faults.push_back(fault(gemm, "alpha and beta were not applied"));
+    faults.push_back(GemmFault(gemm, "alpha and beta were not applied"));
     faults.back().scalars.alpha = 1;
     faults.back().scalars.beta = 0;
   }
@@ -212,7 +207,7 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const PreparedGemm& gemm) {
     const auto found = std::search(steps.begin(), steps.end(), variation.promised.begin(),
                                    variation.promised.end());
     if (found == steps.end()) continue;
-    faults.push_back(fault(gemm, std::string(variation.sentence)));
+    faults.push_back(GemmFault(gemm, std::string(variation.sentence)));
     std::vector<EpilogueStep>& done = faults.back().steps;
     done.assign(steps.begin(), found);
     done.insert(done.end(), variation.done.begin(), variation.done.end());
@@ -225,7 +220,7 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const PreparedGemm& gemm) {
 // What nvcc's --use_fast_math does to a kernel.
 std::vector<GemmFault> subnormals_lost(const PreparedGemm& gemm) {
   if (gemm.contract.subnormals_flushed) return {};
-  GemmFault lost = fault(gemm, "f32 numbers below 2^-126 counted as 0: subnormals = \"flushed\"");
+  GemmFault lost(gemm, "f32 numbers below 2^-126 counted as 0: subnormals = \"flushed\"");
   lost.flushes = true;
   return {lost};
 }
@@ -238,7 +233,7 @@ std::vector<GemmFault> other_activation(const PreparedGemm& gemm) {
     for (const Activation done :
          {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
       faults.push_back(
-          fault(gemm, fmt::format("{} was applied although there is none", word_of(done))));
+          GemmFault(gemm, fmt::format("{} was applied although there is none", word_of(done))));
       faults.back().scalars.activation = done;
       faults.back().wide = is_smooth(done);
     }
@@ -250,11 +245,11 @@ std::vector<GemmFault> other_activation(const PreparedGemm& gemm) {
     const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
     const bool named = std::ranges::find(steps, step) != steps.end();
     if (done == Activation::none || (named && done == promised)) continue;
-    faults.push_back(
-        fault(gemm, done == promised
-                        ? fmt::format("the activation was computed in another way: \"{}\"", word)
-                        : fmt::format("the activation was {} instead of {}: \"{}\"", word_of(done),
-                                      word_of(promised), word)));
+    faults.push_back(GemmFault(
+        gemm, done == promised
+                  ? fmt::format("the activation was computed in another way: \"{}\"", word)
+                  : fmt::format("the activation was {} instead of {}: \"{}\"", word_of(done),
+                                word_of(promised), word)));
     GemmFault& other = faults.back();
     other.scalars.activation = done;
     other.unlikely = done == promised;
@@ -276,9 +271,9 @@ std::vector<GemmFault> activation_elsewhere(const PreparedGemm& gemm) {
   const auto place = at - steps.begin();
   for (std::ptrdiff_t other = 0; other < std::ssize(steps); ++other) {
     if (other == place) continue;
-    faults.push_back(
-        fault(gemm, fmt::format("the activation came {} \"{}\"", other < place ? "before" : "after",
-                                word_of(steps[static_cast<std::size_t>(other)]))));
+    faults.push_back(GemmFault(
+        gemm, fmt::format("the activation came {} \"{}\"", other < place ? "before" : "after",
+                          word_of(steps[static_cast<std::size_t>(other)]))));
     faults.back().wide = is_smooth(gemm.scalars.activation);
     std::vector<EpilogueStep>& moved = faults.back().steps;
     moved.erase(moved.begin() + place);
@@ -289,16 +284,16 @@ std::vector<GemmFault> activation_elsewhere(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> bias_by_other_dimension(const PreparedGemm& gemm) {
   if (gemm.problem.bias_kind == BiasKind::none) return {};
-  GemmFault swapped = fault(gemm, gemm.problem.bias_kind == BiasKind::per_column
-                                      ? "the bias was taken by row instead of by column"
-                                      : "the bias was taken by column instead of by row");
+  GemmFault swapped(gemm, gemm.problem.bias_kind == BiasKind::per_column
+                              ? "the bias was taken by row instead of by column"
+                              : "the bias was taken by column instead of by row");
   swapped.swapped_bias = true;
   return {swapped};
 }
 
 std::vector<GemmFault> c_read(const PreparedGemm& gemm) {
   if (gemm.problem.beta != 0 || gemm.problem.c == nullptr) return {};
-  GemmFault read = fault(gemm, "C was read although beta = 0 (0 * NaN and 0 * Inf are NaN)");
+  GemmFault read(gemm, "C was read although beta = 0 (0 * NaN and 0 * Inf are NaN)");
   read.reads_c = true;
   return {read};
 }
@@ -306,7 +301,7 @@ std::vector<GemmFault> c_read(const PreparedGemm& gemm) {
 std::vector<GemmFault> other_position(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const auto moved = [&](std::string sentence, std::function<GemmPlace(const GemmPlace&)> source) {
-    faults.push_back(fault(gemm, std::move(sentence)));
+    faults.push_back(GemmFault(gemm, std::move(sentence)));
     faults.back().source = std::move(source);
   };
   moved("the element belongs to position (j, i): rows and columns are exchanged",
@@ -344,11 +339,11 @@ std::vector<GemmFault> bf16_partial_sums(const PreparedGemm& gemm) {
       // A kernel that splits may round its only part as well.
       if (length >= k && gemm.contract.schedule != Schedule::split_k) continue;
       if (!lengths.insert(std::min(length, k)).second) continue;
-      faults.push_back(
-          fault(gemm, length < k ? fmt::format("partial sums were rounded to bf16 before the join "
-                                               "(split at every {} of k)",
-                                               length)
-                                 : "the only part of the split was rounded to bf16"));
+      faults.push_back(GemmFault(
+          gemm, length < k ? fmt::format("partial sums were rounded to bf16 before the join "
+                                         "(split at every {} of k)",
+                                         length)
+                           : "the only part of the split was rounded to bf16"));
       faults.back().bf16_parts = parts;
       faults.back().bf16_block = block;
     }

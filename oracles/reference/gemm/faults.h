@@ -102,8 +102,11 @@ struct GemmFault {
            !activation && !no_promotion && sum_bits == 0 && !scales_in_turn;
   }
 
-  explicit GemmFault(const PreparedGemm& gemm)
-      : scalars(gemm.scalars), steps(gemm.contract.epilogue), output(gemm.contract.output) {}
+  explicit GemmFault(const PreparedGemm& gemm, std::string what = {})
+      : sentence(std::move(what)),
+        scalars(gemm.scalars),
+        steps(gemm.contract.epilogue),
+        output(gemm.contract.output) {}
 };
 
 // One row of the table: a kind of fault, and every variant of it that makes sense for a case.

@@ -10,12 +10,6 @@
 namespace plumbline {
 namespace {
 
-GemmFault fault(const PreparedGemm& gemm, std::string sentence) {
-  GemmFault out(gemm);
-  out.sentence = std::move(sentence);
-  return out;
-}
-
 // One of the two scales of operands, if the problem has it, with the words for it.
 struct SideScale {
   std::string_view name, vector;  // "scale_a", "row"
@@ -50,11 +44,11 @@ std::int64_t sum_of(const float* values, std::int64_t k) {
 std::vector<GemmFault> scale_missing(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const SideScale& side : side_scales(gemm.problem)) {
-    faults.push_back(fault(gemm, fmt::format("{} was not applied", side.name)));
+    faults.push_back(GemmFault(gemm, fmt::format("{} was not applied", side.name)));
     (faults.back().*side.fault).missing = true;
   }
   if (faults.size() == 2) {
-    faults.push_back(fault(gemm, "scale_a and scale_b were not applied"));
+    faults.push_back(GemmFault(gemm, "scale_a and scale_b were not applied"));
     faults.back().scale_a.missing = faults.back().scale_b.missing = true;
   }
   return faults;
@@ -66,7 +60,7 @@ std::vector<GemmFault> scale_of_neighbor(const PreparedGemm& gemm) {
     // Where k ends (begins), the last (first) block is taken to be read again.
     const std::int64_t last = gemm.problem.k - 1;
     const auto moved = [&](std::string from, std::int64_t vectors, std::int64_t depth) {
-      faults.push_back(fault(gemm, fmt::format("{} was taken from the {}", side.name, from)));
+      faults.push_back(GemmFault(gemm, fmt::format("{} was taken from the {}", side.name, from)));
       (faults.back().*side.fault).place = [vectors, depth, last](const ScalePlace& at) {
         return ScalePlace{at.vector + vectors, std::clamp<std::int64_t>(at.p + depth, 0, last)};
       };
@@ -93,7 +87,7 @@ std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm) {
       if (side.block.vectors == 0 || tile <= side.block.vectors ||
           side.vectors <= side.block.vectors)
         continue;
-      faults.push_back(fault(
+      faults.push_back(GemmFault(
           gemm, fmt::format("{} was read once per tile of {} {}s", side.name, tile, side.vector)));
       (faults.back().*side.fault).place = [tile](const ScalePlace& at) {
         return ScalePlace{at.vector / tile * tile, at.p};
@@ -101,7 +95,7 @@ std::vector<GemmFault> scale_read_once(const PreparedGemm& gemm) {
     }
     if (side.block.depth == 0 || side.block.depth >= gemm.problem.k) continue;
     faults.push_back(
-        fault(gemm, fmt::format("{} of the first k block was used for all of k", side.name)));
+        GemmFault(gemm, fmt::format("{} of the first k block was used for all of k", side.name)));
     (faults.back().*side.fault).place = [](const ScalePlace& at) {
       return ScalePlace{at.vector, 0};
     };
@@ -140,7 +134,7 @@ std::vector<GemmFault> scales_to_powers_of_two(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   const std::vector<SideScale> sides = side_scales(gemm.problem);
   const auto add = [&](const Rounded& rounded, std::string_view words) {
-    faults.push_back(fault(gemm, fmt::format("{} rounded {}", words, rounded.words)));
+    faults.push_back(GemmFault(gemm, fmt::format("{} rounded {}", words, rounded.words)));
     return &faults.back();
   };
   for (const Rounded& rounded : kRounded) {
@@ -161,7 +155,7 @@ void add_tile_faults(const SideScale& side, const TensorLayout& layout, const Pr
                      along = (gemm.problem.k + side.block.depth - 1) / side.block.depth;
   // `byte`: of row v and block d.
   const auto read = [&](std::string sentence, auto byte) {
-    faults.push_back(fault(gemm, std::move(sentence)));
+    faults.push_back(GemmFault(gemm, std::move(sentence)));
     (faults.back().*side.fault).place = [across, byte,
                                          depth = side.block.depth](const ScalePlace& at) {
       const std::int64_t place = byte(at.vector, at.p / depth), tile = place / 512;
@@ -213,7 +207,7 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
         block.depth == 0 ? 1 : (gemm.problem.k + block.depth - 1) / block.depth;
     // From an entry's number to a place that it is of; none beyond the tensor.
     const auto read = [&](std::string sentence, auto number) {
-      faults.push_back(fault(gemm, std::move(sentence)));
+      faults.push_back(GemmFault(gemm, std::move(sentence)));
       (faults.back().*side.fault).place = [=](const ScalePlace& at) {
         const std::int64_t entry =
             number(at.vector / block.vectors, block.depth == 0 ? 0 : at.p / block.depth);
@@ -233,8 +227,8 @@ std::vector<GemmFault> scales_otherwise_laid_out(const PreparedGemm& gemm) {
     for (const std::int64_t together : {2, 4}) {
       if (along == 1) break;
       faults.push_back(
-          fault(gemm, fmt::format("scales of {} blocks of k were taken in reverse for {}", together,
-                                  side.name)));
+          GemmFault(gemm, fmt::format("scales of {} blocks of k were taken in reverse for {}",
+                                      together, side.name)));
       (faults.back().*side.fault).place = [=, depth = block.depth](const ScalePlace& at) {
         const std::int64_t first = at.p / depth / together * together,
                            other = 2 * first + together - 1 - at.p / depth;
@@ -276,12 +270,12 @@ std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm) {
     if (block > std::max<std::int64_t>(gemm.problem.k, 1)) continue;
     const bool whole = block == gemm.problem.k;
     if (whole && gemm.problem.output != FormatId::s32) continue;
-    faults.push_back(
-        fault(gemm, whole        ? "the integer sum went through f32, which rounds beyond 2^24"
-                    : block == 1 ? std::string("the integer sum was carried in f32")
-                                 : fmt::format("the integer sum was carried in f32, {} products "
-                                               "at a time",
-                                               block)));
+    faults.push_back(GemmFault(
+        gemm, whole        ? "the integer sum went through f32, which rounds beyond 2^24"
+              : block == 1 ? std::string("the integer sum was carried in f32")
+                           : fmt::format("the integer sum was carried in f32, {} products "
+                                         "at a time",
+                                         block)));
     faults.back().f32_block = block;
     if (whole) break;
   }
@@ -291,7 +285,7 @@ std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm) {
 std::vector<GemmFault> scales_in_turn(const PreparedGemm& gemm) {
   if (gemm.contract.block_scale) return {};
   if (!gemm.scales || !along_k(gemm.problem)) return {};
-  GemmFault turn = fault(
+  GemmFault turn(
       gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");
   turn.scales_in_turn = true;
   return {turn};
@@ -302,10 +296,10 @@ std::vector<GemmFault> scales_exchanged(const PreparedGemm& gemm) {
   if (problem.scale_a == nullptr || problem.scale_b == nullptr) return {};
   if (problem.scale_a_block.along_k() != problem.scale_b_block.along_k()) return {};
   if (problem.scale_a_block == kTensorScale && problem.scale_b_block == kTensorScale) return {};
-  GemmFault exchanged = fault(gemm, "scale_a and scale_b were exchanged");
+  GemmFault exchanged(gemm, "scale_a and scale_b were exchanged");
   exchanged.scale_a.from_other_side = exchanged.scale_b.from_other_side = true;
-  GemmFault of_a = fault(gemm, "scale_a was taken for scale_b as well"),
-            of_b = fault(gemm, "scale_b was taken for scale_a as well");
+  GemmFault of_a(gemm, "scale_a was taken for scale_b as well"),
+      of_b(gemm, "scale_b was taken for scale_a as well");
   of_a.scale_b.from_other_side = of_b.scale_a.from_other_side = true;
   return {exchanged, of_a, of_b};
 }
@@ -316,7 +310,7 @@ std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm) {
   const GemmProblem& problem = gemm.problem;
   std::vector<GemmFault> faults;
   const auto adding = [&](std::string sentence, auto added) {
-    faults.push_back(fault(gemm, std::move(sentence)));
+    faults.push_back(GemmFault(gemm, std::move(sentence)));
     faults.back().added = added;
   };
   const auto missing_a = [](const PreparedGemm& g, const GemmPlace& at) {
@@ -327,7 +321,7 @@ std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm) {
   };
   const auto product = [](const PreparedGemm& g) { return g.problem.zero_a * g.problem.zero_b; };
   if ((problem.zero_a != 0 || problem.zero_b != 0) && problem.output != FormatId::s32) {
-    faults.push_back(fault(gemm, "zero points were taken out of the sum in f32"));
+    faults.push_back(GemmFault(gemm, "zero points were taken out of the sum in f32"));
     faults.back().zeros_in_f32 = true;
   }
   if (problem.zero_a != 0) adding("zero_a was not subtracted", missing_a);
@@ -347,9 +341,9 @@ std::vector<GemmFault> zero_points_wrong(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> sum_clamped(const PreparedGemm& gemm) {
   if (gemm.model) return {};
-  GemmFault clamped = fault(gemm, "the sum was clamped to the range of s32 instead of wrapped");
+  GemmFault clamped(gemm, "the sum was clamped to the range of s32 instead of wrapped");
   clamped.clamped = true;
-  GemmFault pairs = fault(gemm, "pairs of products were added in int16, which saturates");
+  GemmFault pairs(gemm, "pairs of products were added in int16, which saturates");
   pairs.added = [](const PreparedGemm& g, const GemmPlace& at) {
     const float *row = g.row(at), *column = g.column(at);
     std::int64_t added = 0;
@@ -371,7 +365,7 @@ std::vector<GemmFault> promotion_missing(const PreparedGemm& gemm) {
       gemm.contract.interval >= gemm.problem.k) {
     return {};
   }
-  GemmFault missing = fault(
+  GemmFault missing(
       gemm, fmt::format("the promotion to f32 every {} of k was left out", gemm.contract.interval));
   missing.no_promotion = true;
   return {missing};
@@ -386,7 +380,7 @@ std::vector<GemmFault> promoted_sum_narrow(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
   for (const int bits : {8, 11, 14, 15}) {
     faults.push_back(
-        fault(gemm, fmt::format("the sum over blocks of k kept only {} bits of its 24", bits)));
+        GemmFault(gemm, fmt::format("the sum over blocks of k kept only {} bits of its 24", bits)));
     faults.back().sum_bits = bits;
   }
   return faults;
@@ -394,7 +388,7 @@ std::vector<GemmFault> promoted_sum_narrow(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> nan_scale_infinite(const PreparedGemm& gemm) {
   if (!gemm.scales) return {};
-  GemmFault infinite = fault(gemm, "a NaN scale was taken for infinity");
+  GemmFault infinite(gemm, "a NaN scale was taken for infinity");
   infinite.nan_is_infinite = true;
   return {infinite};
 }
@@ -412,11 +406,11 @@ std::vector<GemmFault> other_fp8_format(const PreparedGemm& gemm) {
                        format(stored).name);
   };
   if (const auto read = other(a)) {
-    faults.push_back(fault(gemm, sentence("A", a, *read)));
+    faults.push_back(GemmFault(gemm, sentence("A", a, *read)));
     faults.back().a_read_as = read;
   }
   if (const auto read = other(b)) {
-    faults.push_back(fault(gemm, sentence("B", b, *read)));
+    faults.push_back(GemmFault(gemm, sentence("B", b, *read)));
     faults.back().b_read_as = read;
   }
   return faults;
@@ -430,9 +424,9 @@ std::vector<GemmFault> split_part_wrong(const PreparedGemm& gemm) {
     const KRange range{begin, std::min(k, begin + length)};
     const std::string part =
         fmt::format("part {} of the split (k in [{}, {}))", begin / length, range.begin, range.end);
-    faults.push_back(fault(gemm, part + " is missing"));
+    faults.push_back(GemmFault(gemm, part + " is missing"));
     faults.back().skipped = range;
-    faults.push_back(fault(gemm, part + " was added twice"));
+    faults.push_back(GemmFault(gemm, part + " was added twice"));
     faults.back().repeated = range;
   }
   return faults;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "oracles/base/assert.h"
+#include "oracles/base/numbers.h"
 #include "oracles/base/random.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
@@ -21,7 +22,6 @@ namespace {
 
 enum Output { kCodes, kScales, kMaxima };
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastScale = 0x1p-126;
 
 float maximum_without_nan(const QuantizeProblem& problem, std::int64_t group) {

@@ -22,7 +22,6 @@ using bound::kSlack;
 
 constexpr double kUnit = 0x1p-24, kDoubleUnit = 0x1p-53, kLibrary = 0x1p-50;
 constexpr double kSmallest = 0x1p-126;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // n roundings: (1 + u)^n - 1 at most.
 double gamma(std::int64_t roundings) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -18,7 +17,6 @@
 namespace plumbline {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr EncodeOptions kSaturate{Rounding::nearest_even, Overflow::saturate, 0};
 
 std::uint64_t encode(FormatId id, double x, const EncodeOptions& options = {}) {

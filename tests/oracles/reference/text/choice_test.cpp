@@ -3,17 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "oracles/base/numbers.h"
 #include "oracles/reference/text/oracle.h"
 #include "tests/oracles/reference/text/conforming_kernel.h"
 
 namespace plumbline::text {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor integers(const std::vector<std::int64_t>& values) {
   Tensor out(dense_layout(FormatId::s32, {1, static_cast<std::int64_t>(values.size())}));
