@@ -39,7 +39,7 @@ function(plumbline_room name folder)
   endif()
 endfunction()
 
-# For code whose own speed does not matter (tests, command line, reports): optimizing it takes half of a first build.
+# For code that runs for less time than optimizing it takes: tests, texts, manifests, generators, harness, reports, command line.
 function(plumbline_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   plumbline_begin_with(${target} plumbline_headers_quick)

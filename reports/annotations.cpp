@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t kMostAnnotations = 9;
+constexpr std::size_t kMost = 9;
 
 // How workflow commands write what would end a line or, in a property, the property.
 std::string command_text(std::string_view text, bool property) {
@@ -56,9 +56,9 @@ std::vector<std::string> github_annotations(const RunRecord& record, const std::
       break;
     }
   }
-  if (all.size() > kMostAnnotations) {
-    const std::size_t more = all.size() - kMostAnnotations;
-    all.resize(kMostAnnotations);
+  if (all.size() > kMost) {
+    const std::size_t more = all.size() - kMost;
+    all.resize(kMost);
     all.push_back(annotation("plumbline", fmt::format("and {} more in report.html", more)));
   }
   return all;

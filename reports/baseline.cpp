@@ -65,7 +65,7 @@ struct Sums {
 };
 
 // JSON has no infinity: a share where no error was allowed.
-Json finite_json(double x) { return std::isfinite(x) ? Json(x) : Json("inf"); }
+Json number(double x) { return std::isfinite(x) ? Json(x) : Json("inf"); }
 
 bool has_string(const nlohmann::json& json, const char* key) {
   return json.contains(key) && json[key].is_string();
@@ -168,8 +168,8 @@ std::string baseline_json(const Baseline& baseline) {
                  {"class", row.value_class},
                  {"cases", row.cases},
                  {"failed", row.failed},
-                 {"worst_share", finite_json(row.worst_share)},
-                 {"mean_ulp", finite_json(row.mean_ulp)},
+                 {"worst_share", number(row.worst_share)},
+                 {"mean_ulp", number(row.mean_ulp)},
                  {"inputs", row.inputs},
                  {"outputs", row.outputs}};
     if (row.exact) json["exact"] = *row.exact;

@@ -12,8 +12,8 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kGradientClasses = {"zero_gradient", "parallel_gradient",
-                                                              "late_gradient"};
+constexpr std::array<std::string_view, 3> kClasses = {"zero_gradient", "parallel_gradient",
+                                                      "late_gradient"};
 
 // With these, sums of products stay exact if gradients are small integers.
 constexpr std::array<std::string_view, 6> kExact = {
@@ -75,6 +75,6 @@ OutputGradient output_gradient(std::string_view value_class, const AttentionCont
   return normal(context);
 }
 
-std::span<const std::string_view> gradient_classes() { return kGradientClasses; }
+std::span<const std::string_view> gradient_classes() { return kClasses; }
 
 }  // namespace plumbline

@@ -16,7 +16,7 @@ namespace plumbline {
 namespace {
 
 constexpr int kCandidates = 6;
-constexpr int kNoLevel = -1;
+constexpr int kNone = -1;
 
 using Row = std::vector<int>;
 
@@ -24,9 +24,9 @@ struct Pair {
   int first, a, second, b;
 };
 
-class PairSearch {
+class Search {
  public:
-  PairSearch(std::span<const Factor> factors, const PairAllowed& allowed, std::uint64_t seed)
+  Search(std::span<const Factor> factors, const PairAllowed& allowed, std::uint64_t seed)
       : factors_(factors.begin(), factors.end()), offsets_(factors.size() + 1, 0), random_(seed) {
     for (const Factor& factor : factors) levels_.push_back(factor.levels);
     for (std::size_t f = 0; f < levels_.size(); ++f) offsets_[f + 1] = offsets_[f] + levels_[f];
@@ -103,15 +103,15 @@ class PairSearch {
     return waiting_.back();
   }
 
-  // New pairs that `level` of `factor` would cover beside the levels chosen so far; kNoLevel where
-  // one is forbidden.
+  // New pairs that `level` of `factor` would cover beside the levels chosen so far; kNone where one
+  // is forbidden.
   int gain_of(const Row& row, int factor, int level) {
     int gain = 0;
     for (int other = 0; other < static_cast<int>(row.size()); ++other) {
       const int other_level = row[static_cast<std::size_t>(other)];
-      if (other == factor || other_level == kNoLevel) continue;
+      if (other == factor || other_level == kNone) continue;
       const State state = state_of(factor, level, other, other_level);
-      if (state == State::forbidden) return kNoLevel;
+      if (state == State::forbidden) return kNone;
       gain += state == State::wanted ? 1 : 0;
     }
     return gain;
@@ -120,7 +120,7 @@ class PairSearch {
   // A row around `pair`, the other factors in random order; empty when constraints leave some
   // factor no level.
   Row complete(const Pair& pair) {
-    Row row(levels_.size(), kNoLevel);
+    Row row(levels_.size(), kNone);
     row[static_cast<std::size_t>(pair.first)] = pair.a;
     row[static_cast<std::size_t>(pair.second)] = pair.b;
     std::vector<int> order(levels_.size());
@@ -128,12 +128,12 @@ class PairSearch {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
     for (const int factor : order) {
       int& chosen = row[static_cast<std::size_t>(factor)];
-      if (chosen != kNoLevel) continue;
+      if (chosen != kNone) continue;
       const int count = levels_[static_cast<std::size_t>(factor)];
       const int start = static_cast<int>(random_.below(static_cast<std::uint64_t>(count)));
-      int best = kNoLevel, best_gain = kNoLevel;
+      int best = kNone, best_gain = kNone;
       if (factors_[static_cast<std::size_t>(factor)].prefer_first &&
-          gain_of(row, factor, 0) != kNoLevel) {
+          gain_of(row, factor, 0) != kNone) {
         best = 0;
         best_gain = gain_of(row, factor, 0);
       }
@@ -145,7 +145,7 @@ class PairSearch {
           best_gain = gain;
         }
       }
-      if (best == kNoLevel) return {};
+      if (best == kNone) return {};
       chosen = best;
     }
     return row;
@@ -184,7 +184,7 @@ class PairSearch {
 std::vector<std::vector<int>> pairwise_rows(std::span<const Factor> factors,
                                             const PairAllowed& allowed, std::uint64_t seed) {
   if (factors.empty()) return {};
-  return PairSearch(factors, allowed, seed).run();
+  return Search(factors, allowed, seed).run();
 }
 
 }  // namespace plumbline

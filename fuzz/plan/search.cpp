@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint64_t kFromNothing = 4;
 // A share counts as larger from here on: otherwise nearly every case of a class would be kept.
 constexpr double kLarger = 1.05;
-constexpr double kMostWork = 3e8;
+constexpr double kWorkLimit = 3e8;
 constexpr std::int64_t kLargestStorage = std::int64_t{1} << 26;  // bytes, of all tensors
-constexpr int kMostChanges = 20;
+constexpr int kAttempts = 20;
 
 // Recent finds are tried more often: half of the draws come from the last quarter.
 std::size_t chosen(std::size_t count, Random& random) {
@@ -41,7 +41,7 @@ void nudge_size(Problem& problem, Random& random) {
 
 // Strides that grow make tensors that nothing is gained from.
 bool is_small(const Manifest& kernel, const Problem& problem) {
-  if (kernel.operation->work(problem) > kMostWork) return false;
+  if (kernel.operation->work(problem) > kWorkLimit) return false;
   const Result<std::vector<TensorSpec>> specs = kernel.tensors(problem);
   if (!specs) return false;
   std::int64_t bytes = 0;
@@ -73,7 +73,7 @@ void cross(Problem& problem, const Problem& other, Random& random) {
 
 Case varied(const Case& from, Random random) {
   const Manifest& kernel = *from.kernel;
-  for (int attempt = 0; attempt < kMostChanges; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Case near = from;
     near.origin = "fuzz";
     const Case other = random_case(kernel, random.next() >> 32);
@@ -91,7 +91,7 @@ Case varied(const Case& from, Random random) {
         cross(near.problem, other.problem, random);
         break;
     }
-    const std::optional<Problem> fitting = fit_to_domain(kernel, near.problem, kMostWork);
+    const std::optional<Problem> fitting = fit_to_domain(kernel, near.problem, kWorkLimit);
     if (!fitting || !is_small(kernel, *fitting)) continue;
     near.problem = *fitting;
     return near;

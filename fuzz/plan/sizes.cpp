@@ -25,12 +25,12 @@ constexpr int kWithFeatures = 3;
 // How far a domain may move a size that its code names: it is rounded to a multiple.
 constexpr std::int64_t kMostRounding = 256;
 
-struct SizeLimits {
+struct Limits {
   double work;                // padded multiply-accumulates of one case: half a second, or three
   std::size_t cases_of_code;  // with sizes that the code names
 };
 
-SizeLimits size_limits(Profile profile) {
+Limits limits_of(Profile profile) {
   if (profile == Profile::quick) return {2.8e8, 16};
   return {1.5e9, 96};
 }
@@ -91,7 +91,7 @@ std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t si
       generator_.keep_padding(before, problem);
     };
     std::optional<Case> built =
-        build_changed(manifest_, choice, profile_, size_limits(profile_).work, stretched, random);
+        build_changed(manifest_, choice, profile_, limits_of(profile_).work, stretched, random);
     if (built) return built;
   }
   return std::nullopt;
@@ -127,7 +127,7 @@ std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbe
     for (const Case& one : planned) {
       for (const std::string_view field : fields) known.emplace(field, one.problem.integer(field));
     }
-    const std::size_t most = cases.size() + size_limits(profile_).cases_of_code;
+    const std::size_t most = cases.size() + limits_of(profile_).cases_of_code;
     for (const std::int64_t number : numbers) {
       for (const std::string_view field : fields) {
         for (const std::int64_t size : {number, number + 1}) {

@@ -11,7 +11,7 @@ namespace plumbline {
 
 namespace {
 
-constexpr int kUnset = -1;
+constexpr int kNone = -1;
 
 using Row = std::vector<int>;
 
@@ -33,7 +33,7 @@ class TripleSearch {
       std::swap(waiting[i - 1], waiting[random_.below(i)]);
     for (const auto& [a, level_a, b, level_b, c, level_c] : waiting) {
       if (covered_.contains(code(a, level_a, b, level_b, c, level_c))) continue;
-      Row row(factors_.size(), kUnset);
+      Row row(factors_.size(), kNone);
       at(row, a) = level_a, at(row, b) = level_b, at(row, c) = level_c;
       fill_features(row);
       fill_others(row);
@@ -78,9 +78,9 @@ class TripleSearch {
   int gain_of(const Row& row, int factor, int level) const {
     int gain = 0;
     for (int a = first_; a < count_; ++a) {
-      if (a == factor || at(row, a) == kUnset) continue;
+      if (a == factor || at(row, a) == kNone) continue;
       for (int b = a + 1; b < count_; ++b) {
-        if (b == factor || at(row, b) == kUnset) continue;
+        if (b == factor || at(row, b) == kNone) continue;
         gain += !covered_.contains(sorted_code({a, b, factor}, {at(row, a), at(row, b), level}));
       }
     }
@@ -105,7 +105,7 @@ class TripleSearch {
 
   void fill_features(Row& row) {
     for (const int factor : shuffled(first_, count_)) {
-      if (at(row, factor) != kUnset) continue;
+      if (at(row, factor) != kNone) continue;
       const int start = static_cast<int>(random_.below(static_cast<std::uint64_t>(levels(factor))));
       const bool neutral = factors_[static_cast<std::size_t>(factor)].prefer_first;
       int best = neutral ? 0 : start, best_gain = gain_of(row, factor, best);
@@ -133,7 +133,7 @@ class TripleSearch {
 
   bool fits(const Row& row, int factor, int level) const {
     for (int other = 0; other < count_; ++other) {
-      if (other == factor || at(row, other) == kUnset) continue;
+      if (other == factor || at(row, other) == kNone) continue;
       const bool allowed = other < factor ? allowed_(other, at(row, other), factor, level)
                                           : allowed_(factor, level, other, at(row, other));
       if (!allowed) return false;

@@ -162,7 +162,7 @@ ExitCode explain_cases(const std::vector<CaseFile>& cases, const Registry& regis
 }
 
 // What one word of the command line means: kernels, or cases.
-struct ExplainTarget {
+struct Subject {
   std::vector<const Manifest*> kernels;
   std::vector<CaseFile> cases;
 };
@@ -173,15 +173,15 @@ bool names_cases(const std::string& name) {
          std::filesystem::exists(name, ignored);
 }
 
-Result<ExplainTarget> explain_target(const std::string& name, const Registry& registry) {
+Result<Subject> subject_of(const std::string& name, const Registry& registry) {
   if (!registry.find(name) && names_cases(name)) {
     Result<std::vector<CaseFile>> cases = named_cases({name}, registry);
     if (!cases) return cases.error();
-    return ExplainTarget{{}, *std::move(cases)};
+    return Subject{{}, *std::move(cases)};
   }
   Result<std::vector<const Manifest*>> kernels = registry.match({name});
   if (!kernels) return kernels.error();
-  return ExplainTarget{*std::move(kernels), {}};
+  return Subject{*std::move(kernels), {}};
 }
 
 // A broken promise outranks mistrusted evidence, and both the rest. What some subject ran is not
@@ -209,9 +209,9 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
   }
   const Result<RunOptions> options = run_options(arguments, {});
   if (!options) return report_error(options.error());
-  std::vector<ExplainTarget> subjects;
+  std::vector<Subject> subjects;
   for (const std::string& name : names) {
-    Result<ExplainTarget> subject = explain_target(name, *registry);
+    Result<Subject> subject = subject_of(name, *registry);
     if (!subject) return report_error(subject.error());
     subjects.push_back(*std::move(subject));
   }
@@ -221,7 +221,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
     return code == ExitCode::could_not_run || code == ExitCode::wrong_input ||
            code == ExitCode::interrupted;
   };
-  for (const ExplainTarget& subject : subjects) {
+  for (const Subject& subject : subjects) {
     for (const Manifest* kernel : subject.kernels) {
       if (const ExitCode code = explain_kernel(*kernel, *options, arguments, terminal); take(code))
         return code;

@@ -27,7 +27,7 @@ constexpr int kBatch = 16;            // cases drawn before anything is learned 
 constexpr double kMoreToShrink = 10;  // seconds, for a failure that is found when time is over
 
 // One kernel under search.
-struct FuzzedKernel {
+struct Subject {
   const Manifest* kernel;
   std::vector<Target> targets;
   Search search;  // learns in the order of jobs, so that a seed repeats it
@@ -114,7 +114,7 @@ class Fuzzer {
   // Runs again what earlier searches remember: a search goes on from there.
   void recall() {
     std::vector<Job> jobs;
-    for (const FuzzedKernel& subject : subjects_) {
+    for (const Subject& subject : subjects_) {
       for (const Remembered& one : subject.memory.cases()) {
         if (!holds(one.test_case)) continue;
         const Target* same = target_named(subject, one.device);
@@ -128,7 +128,7 @@ class Fuzzer {
     for (std::uint64_t seed = first_seed; elapsed() < arguments_.seconds && !interrupted();) {
       std::vector<Job> jobs;
       for (int i = 0; i < kBatch; ++i, ++seed) {
-        const FuzzedKernel& subject = subjects_[seed % subjects_.size()];
+        const Subject& subject = subjects_[seed % subjects_.size()];
         Case next = subject.search.next(seed);
         const Target& target = target_of(subject, next);
         if (holds(next)) jobs.push_back(job_of(std::move(next), target));
@@ -140,7 +140,7 @@ class Fuzzer {
 
   // Leaves in the files what is needed to show what all of it shows.
   Status minimize() {
-    for (FuzzedKernel& subject : subjects_) {
+    for (Subject& subject : subjects_) {
       std::vector<Job> jobs;
       std::vector<Remembered> left;
       for (const Remembered& one : subject.memory.cases()) {
@@ -190,7 +190,7 @@ class Fuzzer {
   // "1204 cases, 31 new ones kept, 97 value and shape classes, worst 61 % of bound, 0 failed".
   std::string statistics() const {
     std::size_t kept = 0, cells = 0;
-    for (const FuzzedKernel& subject : subjects_) {
+    for (const Subject& subject : subjects_) {
       kept += subject.search.remembered().size();
       cells += subject.search.cells();
     }
@@ -208,13 +208,13 @@ class Fuzzer {
   }
 
   // The one that showed what is remembered: it will again. Null where this search has it not.
-  static const Target* target_named(const FuzzedKernel& subject, const std::string& device) {
+  static const Target* target_named(const Subject& subject, const std::string& device) {
     const auto found = std::ranges::find(subject.targets, device, &Target::name);
     return found == subject.targets.end() ? nullptr : &*found;
   }
 
   // Of a new case: always the same one.
-  static const Target& target_of(const FuzzedKernel& subject, const Case& test_case) {
+  static const Target& target_of(const Subject& subject, const Case& test_case) {
     return subject.targets[test_case.key() % subject.targets.size()];
   }
 
@@ -231,8 +231,8 @@ class Fuzzer {
     return *std::ranges::find(jobs, record.position, &Job::position);
   }
 
-  FuzzedKernel& kernel_of(const Job& job) {
-    return *std::ranges::find(subjects_, job.test_case.kernel, &FuzzedKernel::kernel);
+  Subject& subject_of(const Job& job) {
+    return *std::ranges::find(subjects_, job.test_case.kernel, &Subject::kernel);
   }
 
   // Of what kind a failure is; a few of each are explained.
@@ -251,7 +251,7 @@ class Fuzzer {
       const double share = share_of(result);
       if (result.verdict == Verdict::pass) {
         worst_ = std::max(worst_, share);
-        kernel_of(job).search.learn(job.test_case, share, result.reached);
+        subject_of(job).search.learn(job.test_case, share, result.reached);
       }
       if (result.verdict == Verdict::fail) {
         ++failed_;
@@ -264,7 +264,7 @@ class Fuzzer {
 
   // Puts on disk what a case showed as soon as it has finished: a search may be killed.
   void keep(const Job& job, const CaseRecord& record, bool remembered) {
-    FuzzedKernel& subject = kernel_of(job);
+    Subject& subject = subject_of(job);
     if (record.verdict == Verdict::pass &&
         subject.shown.learn(job.test_case, share_of(record), record.reached) && !remembered)
       subject.memory.append({job.test_case, job.target.name()});
@@ -306,7 +306,7 @@ class Fuzzer {
   Console console_;
   RunFolder& folder_;
   RunRecord record_;
-  std::vector<FuzzedKernel> subjects_;
+  std::vector<Subject> subjects_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::map<std::string, int> failures_;           // by kind
   std::map<std::int64_t, std::string> as_found_;  // by position: files of what is to be made small

@@ -58,7 +58,7 @@ class MadeFiles {
 };
 
 // The PTX that a draft is made from, and its entry point.
-struct DraftedEntry {
+struct Subject {
   PtxSurvey survey;
   EntrySurvey entry;
   MadeFiles made;
@@ -80,7 +80,7 @@ Result<EntrySurvey> chosen_entry(const PtxSurvey& survey, const std::string& fil
                file, fmt::format("--entry and one of {}", fmt::join(names, ", "))};
 }
 
-Result<DraftedEntry> drafted_entry(const fs::path& ptx, const Arguments& arguments) {
+Result<Subject> subject_of(const fs::path& ptx, const Arguments& arguments) {
   const Result<std::string> text = read_text_file(ptx.string(), "");
   if (!text) return text.error();
   Result<PtxSurvey> survey = emulator::survey_ptx(*text, ptx.string());
@@ -88,12 +88,12 @@ Result<DraftedEntry> drafted_entry(const fs::path& ptx, const Arguments& argumen
   Result<EntrySurvey> entry = chosen_entry(*survey, arguments.names.front(), arguments.entry);
   if (!entry) return entry.error();
   if (entry->unreadable) return *entry->unreadable;
-  return DraftedEntry{*std::move(survey), *std::move(entry), {}};
+  return Subject{*std::move(survey), *std::move(entry), {}};
 }
 
 // The source compiled for a chip.
-Result<DraftedEntry> compiled_for(int sm, const fs::path& file, const Arguments& arguments,
-                                  Terminal& terminal) {
+Result<Subject> compiled_for(int sm, const fs::path& file, const Arguments& arguments,
+                             Terminal& terminal) {
   Manifest source;
   source.name = file.stem().string();
   source.path = (file.parent_path() / (source.name + ".toml")).string();
@@ -107,15 +107,14 @@ Result<DraftedEntry> compiled_for(int sm, const fs::path& file, const Arguments&
   const Status compiled = compile_outdated(source);
   terminal.clear_status();
   if (!compiled) return compiled.error();
-  Result<DraftedEntry> subject = drafted_entry(ptx, arguments);
+  Result<Subject> subject = subject_of(ptx, arguments);
   if (subject) subject->made = std::move(made);
   return subject;
 }
 
 // PTX as it is; a source for --sm, or for the oldest of the usual chips that has its instructions.
-Result<DraftedEntry> find_subject(const fs::path& file, const Arguments& arguments,
-                                  Terminal& terminal) {
-  if (file.extension() == ".ptx") return drafted_entry(file, arguments);
+Result<Subject> find_subject(const fs::path& file, const Arguments& arguments, Terminal& terminal) {
+  if (file.extension() == ".ptx") return subject_of(file, arguments);
   if (file.extension() != ".cu") {
     return Error{ErrorKind::bad_input, "it is neither PTX (.ptx) nor a CUDA source (.cu)",
                  file.string(), "plumbline init mine.ptx"};
@@ -126,18 +125,18 @@ Result<DraftedEntry> find_subject(const fs::path& file, const Arguments& argumen
                  "name its PTX"};
   }
   if (arguments.sm) return compiled_for(*arguments.sm, file, arguments, terminal);
-  Result<DraftedEntry> oldest = compiled_for(80, file, arguments, terminal);
+  Result<Subject> oldest = compiled_for(80, file, arguments, terminal);
   if (!oldest || oldest->runs()) return oldest;
   for (const int sm : {89, 90}) {
-    Result<DraftedEntry> newer = compiled_for(sm, file, arguments, terminal);
+    Result<Subject> newer = compiled_for(sm, file, arguments, terminal);
     if (newer && newer->runs()) return newer;
   }
   return oldest;
 }
 
 // The operation of a text, by whose path a manifest in `folder` calls it.
-Result<OperationGuess> guess_of_text(const fs::path& path, const fs::path& folder,
-                                     std::string reason) {
+Result<OperationGuess> text_operation(const fs::path& path, const fs::path& folder,
+                                      std::string reason) {
   const Result<const TextOperation*> operation = read_text_operation(path.string());
   if (!operation) return operation.error();
   const fs::path from = folder.empty() ? "." : folder;
@@ -151,7 +150,7 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
   for (const Operation* operation : all_operations()) names.push_back(operation->name());
   const std::string known = fmt::format(
       "one of {}, or a text that says it (docs/operation_texts.md)", fmt::join(names, ", "));
-  if (wanted.ends_with(".op")) return guess_of_text(wanted, folder, "--operation says so");
+  if (wanted.ends_with(".op")) return text_operation(wanted, folder, "--operation says so");
   if (!wanted.empty()) {
     if (const Operation* operation = find_operation(wanted))
       return OperationGuess{operation, "--operation says so", ""};
@@ -161,7 +160,7 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
   fs::path text = file;
   std::error_code ignored;
   if (fs::exists(text.replace_extension(".op"), ignored))
-    return guess_of_text(text, folder, "a text of that name lies beside it");
+    return text_operation(text, folder, "a text of that name lies beside it");
   OperationGuess guess = guess_operation(entry);
   if (guess.operation) return guess;
   return Error{
@@ -194,7 +193,7 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
                          "plumbline init mine.ptx"});
   }
   const fs::path file = arguments.names.front();
-  Result<DraftedEntry> subject = find_subject(file, arguments, terminal);
+  Result<Subject> subject = find_subject(file, arguments, terminal);
   if (!subject) return report_error(subject.error());
   const EntrySurvey& entry = subject->entry;
   const fs::path out = arguments.draft_out.empty()

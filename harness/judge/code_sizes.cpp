@@ -17,7 +17,7 @@ using emulator::Operand;
 using emulator::OperandKind;
 
 // Smaller ones are in every plan; larger ones are no sizes of cases.
-constexpr std::int64_t kSmallest = 17, kLargest = std::int64_t{1} << 20;
+constexpr std::int64_t kLeast = 17, kMost = std::int64_t{1} << 20;
 // Texts of third parties can have 66 MB: reading them twice takes longer than a plan.
 constexpr std::size_t kMostText = std::size_t{16} << 20;
 // A shift by 16 takes a bf16 out of a word, and is in every kernel.
@@ -70,7 +70,7 @@ void look_at(const Instruction& instruction, Numbers& numbers) {
       if (!multiple) continue;
       size = *multiple;
     }
-    if (size < kSmallest || size > kLargest) continue;
+    if (size < kLeast || size > kMost) continue;
     (compares ? numbers.compared : numbers.others).insert(size);
   }
 }

@@ -157,7 +157,7 @@ void split_fma(const Site& site, Replacements& out) {
   out.add(site.in_scope(type, {without_end(product.text()), without_end(sum.text())}));
 }
 
-constexpr std::array<FaultOperator, 7> kArithmeticOperators = {{
+constexpr std::array<FaultOperator, 7> kOperators = {{
     {"operation", "an operation is left out: its result is one of its sources", leave_out},
     {"sign", "add becomes subtract, subtract becomes add", change_sign},
     {"extremum", "min becomes max, max becomes min", change_extremum},
@@ -169,6 +169,6 @@ constexpr std::array<FaultOperator, 7> kArithmeticOperators = {{
 
 }  // namespace
 
-std::span<const FaultOperator> arithmetic_operators() { return kArithmeticOperators; }
+std::span<const FaultOperator> arithmetic_operators() { return kOperators; }
 
 }  // namespace plumbline

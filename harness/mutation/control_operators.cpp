@@ -55,7 +55,7 @@ void change_logic(const Site& site, Replacements& out) {
   if (site.is("or")) out.add(site.with_opcode("and"));
 }
 
-constexpr std::array<FaultOperator, 4> kControlOperators = {{
+constexpr std::array<FaultOperator, 4> kOperators = {{
     {"comparison", "< becomes <=, == becomes !=, and the like", change_comparison},
     {"predicate", "a guard is negated", negate_predicate},
     {"branch", "a conditional branch is never taken, or always", forget_branch},
@@ -64,6 +64,6 @@ constexpr std::array<FaultOperator, 4> kControlOperators = {{
 
 }  // namespace
 
-std::span<const FaultOperator> control_operators() { return kControlOperators; }
+std::span<const FaultOperator> control_operators() { return kOperators; }
 
 }  // namespace plumbline

@@ -78,7 +78,7 @@ void change_shuffle(const Site& site, Replacements& out) {
   if (site.has("down")) out.add(site.with_word("down", "bfly"));
 }
 
-constexpr std::array<FaultOperator, 3> kFragmentOperators = {{
+constexpr std::array<FaultOperator, 3> kOperators = {{
     {"mma", "a matrix instruction is left out", leave_out_mma},
     {"fragment",
      "two registers of a fragment or vector change places; a transposition is forgotten",
@@ -88,7 +88,7 @@ constexpr std::array<FaultOperator, 3> kFragmentOperators = {{
 
 }  // namespace
 
-std::span<const FaultOperator> fragment_operators() { return kFragmentOperators; }
+std::span<const FaultOperator> fragment_operators() { return kOperators; }
 
 std::vector<FaultOperator> fault_operators() {
   std::vector<FaultOperator> all;

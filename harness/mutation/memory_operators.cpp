@@ -96,7 +96,7 @@ void swap_coordinates(const Site& site, Replacements& out) {
   }
 }
 
-constexpr std::array<FaultOperator, 5> kMemoryOperators = {{
+constexpr std::array<FaultOperator, 5> kOperators = {{
     {"load", "a load is left out: its registers are zero", leave_out_load},
     {"store", "a store, reduction or asynchronous copy is left out", leave_out_store},
     {"address", "an access is one access too far, or too near", change_address},
@@ -107,6 +107,6 @@ constexpr std::array<FaultOperator, 5> kMemoryOperators = {{
 
 }  // namespace
 
-std::span<const FaultOperator> memory_operators() { return kMemoryOperators; }
+std::span<const FaultOperator> memory_operators() { return kOperators; }
 
 }  // namespace plumbline

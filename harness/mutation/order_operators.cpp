@@ -49,7 +49,7 @@ void misuse_mbarrier(const Site& site, Replacements& out) {
   out.add(site.in_scope("b32", {fmt::format("xor.b32 %mutant, {}, 1", site.text(2)), text}));
 }
 
-constexpr std::array<FaultOperator, 3> kOrderOperators = {{
+constexpr std::array<FaultOperator, 3> kOperators = {{
     {"barrier", "a barrier or fence is left out", remove_barrier},
     {"wait", "a wait for something asynchronous is left out, or lets one more group be pending",
      weaken_wait},
@@ -58,6 +58,6 @@ constexpr std::array<FaultOperator, 3> kOrderOperators = {{
 
 }  // namespace
 
-std::span<const FaultOperator> order_operators() { return kOrderOperators; }
+std::span<const FaultOperator> order_operators() { return kOperators; }
 
 }  // namespace plumbline

@@ -17,6 +17,7 @@ namespace plumbline {
 namespace {
 
 using emulator::Function;
+using emulator::Instruction;
 using emulator::PtxModule;
 
 // Which instructions a thread can come to.
@@ -40,8 +41,7 @@ std::vector<bool> reachable(const Function& function) {
   return reached;
 }
 
-void name_source(const PtxModule& module, const emulator::Instruction& instruction,
-                 PlantedFault& fault) {
+void name_source(const PtxModule& module, const Instruction& instruction, PlantedFault& fault) {
   const auto file = static_cast<std::size_t>(instruction.source.file);
   if (instruction.source.file < 0 || file >= module.files.size()) return;
   fault.source_path = module.files[file];
@@ -62,7 +62,7 @@ Result<std::vector<PlantedFault>> possible_faults(std::string_view text, std::st
     if (!function.has_body) continue;
     const std::vector<bool> reached = reachable(function);
     for (std::size_t i = 0; i < reached.size(); ++i) {
-      const emulator::Instruction& instruction = function.instructions[i];
+      const Instruction& instruction = function.instructions[i];
       if (!reached[i] || instruction.opcode == "call") continue;
       const Site site{function, instruction, places.statement(instruction)};
       if (site.statement.operands.size() != instruction.operands.size()) continue;

@@ -12,12 +12,12 @@
 namespace plumbline {
 namespace {
 
-struct DenoisingArithmetic {
+struct Arithmetic {
   std::string_view name;
   StackArithmetic network;  // x is kept between steps in what its residual stream is stored in
 };
 
-constexpr const char *kBf16Chain = "bf16 x", *kF32Chain = "f32 x";
+constexpr const char *kBf16 = "bf16 x", *kF32 = "f32 x";
 
 // keep x - take v.
 struct Update {
@@ -29,7 +29,7 @@ struct Update {
 };
 
 DepthCurve curve_of(const Stack& stack, const Update& update, const ExactSteps& exact,
-                    const DenoisingArithmetic& how) {
+                    const Arithmetic& how) {
   const StagedStack staged(stack, how.network);
   const Format& kept_in = format(how.network.residual);
   const auto keep = static_cast<double>(static_cast<float>(update.keep)),
@@ -47,7 +47,7 @@ DepthCurve curve_of(const Stack& stack, const Update& update, const ExactSteps& 
   return step_curve(std::string(how.name), {.step = step}, exact);
 }
 
-void tell_of_steps(DepthRecord& record) {
+void tell(DepthRecord& record) {
   record.findings = growth_findings(
       record.curves,
       {"steps", "step", "a biased conversion or weights that err alike in every step make it"});
@@ -55,7 +55,7 @@ void tell_of_steps(DepthRecord& record) {
   record.findings.push_back(
       fmt::format("Keeping x in f32 between steps instead of bf16, and the network's residual "
                   "stream, makes the error after {} steps {:.1f} times smaller.",
-                  record.layers, end_ratio(record, kBf16Chain, kF32Chain)));
+                  record.layers, end_ratio(record, kBf16, kF32)));
 }
 
 }  // namespace
@@ -84,21 +84,21 @@ DepthRecord run_denoising(const DenoisingOptions& options) {
   const StackArithmetic f32{.residual = FormatId::f32},
       fp8{.residual = FormatId::f32, .factors = StackFormats::all(FormatId::e4m3)},
       cut{.conversion = Rounding::toward_zero};
-  std::vector<DenoisingArithmetic> arithmetics = {
-      {kBf16Chain, {}},
-      {kF32Chain, f32},
+  std::vector<Arithmetic> arithmetics = {
+      {kBf16, {}},
+      {kF32, f32},
       {"f32 x, FP8 GEMMs", fp8},
       {"bf16 x, casts truncate", cut},
   };
   if (const auto given = options.model.arithmetic())
     arithmetics.push_back({kGivenArithmetic, *given});
-  for (const DenoisingArithmetic& how : arithmetics) {
+  for (const Arithmetic& how : arithmetics) {
     DepthCurve curve = curve_of(stack, update, exact, how);
     if (interrupted()) return record;
     record.curves.push_back(std::move(curve));
   }
-  tell_of_steps(record);
-  options.model.tell(record, kBf16Chain);
+  tell(record);
+  options.model.tell(record, kBf16);
   return record;
 }
 

@@ -19,7 +19,7 @@ using Rows = std::vector<double>;
 
 const GrowthWords kWords{"depth", "layer", "a biased conversion makes it"};
 
-const StackArithmetic kBf16Stack{};
+const StackArithmetic kBf16{};
 
 constexpr std::string_view kBf16Stream = "bf16 residual stream", kF32Stream = "f32 residual stream",
                            kExactInputs = "bf16, exact inputs";
@@ -27,7 +27,7 @@ constexpr std::string_view kBf16Stream = "bf16 residual stream", kF32Stream = "f
 using Arithmetics = std::vector<std::pair<std::string_view, StackArithmetic>>;
 
 Arithmetics arithmetics() {
-  return {{kBf16Stream, kBf16Stack},
+  return {{kBf16Stream, kBf16},
           {kF32Stream, {.residual = FormatId::f32}},
           {"f32 stream, FP8 GEMMs",
            {.residual = FormatId::f32, .factors = StackFormats::all(FormatId::e4m3)}},
@@ -153,7 +153,7 @@ DepthRecord run_gradient_depth(const DepthOptions& options) {
   };
   if (interrupted()) return record;
   Arithmetics variants = arithmetics();
-  variants.emplace_back(kExactInputs, kBf16Stack);
+  variants.emplace_back(kExactInputs, kBf16);
   add_given(options.model, variants);
   record.curves = curves_of(variants.size(), options.threads, [&](std::size_t i) {
     const auto& [name, arithmetic] = variants[i];

@@ -18,7 +18,7 @@ namespace {
 constexpr double kProbability = 0.99, kConfidence = 0.95;
 // A mean that is off by half a deviation: chance leaves less than a hundredth of one on a thousand
 // elements and 32 draws, one truncation instead of a rounding makes sqrt(1.5).
-constexpr double kBiasedShare = 0.5;
+constexpr double kBiased = 0.5;
 // Most of the bias goes one way.
 constexpr double kInward = 0.5;
 // What deviation / bound should be. A moved rounding deviates by no more than the bound of a right
@@ -32,7 +32,7 @@ double bits_of(double error, double mean) {
 }
 
 // The value below which this part of them lies; infinity counts.
-double value_at(std::vector<double> values, double part) {
+double quantile(std::vector<double> values, double part) {
   if (values.empty()) return 0;
   const auto at = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
@@ -147,13 +147,13 @@ StochasticRecord significance(const DrawTally& tally, const std::vector<double>&
     if (tally.finite(each.element) && each.bound > 0)
       parts.push_back(tally.spread(each.element).deviation / each.bound);
   }
-  record.bits = value_at(bits, 0.5);
-  record.bits_low = value_at(bits, 0.1);
-  record.shared_bits = value_at(shared, 0.5);
+  record.bits = quantile(bits, 0.5);
+  record.bits_low = quantile(bits, 0.1);
+  record.shared_bits = quantile(shared, 0.5);
   record.uncertainty = bits_uncertainty(tally.draws(), kProbability, kConfidence);
   record.shared_probability = shared_probability(tally.draws(), kConfidence);
   record.deviation = magnitude == 0 ? 0 : std::sqrt(variance / magnitude);
-  record.of_bound = parts.empty() ? std::nan("") : value_at(parts, 0.5);
+  record.of_bound = parts.empty() ? std::nan("") : quantile(parts, 0.5);
   const MeanBias found = mean_bias(tally, exact);
   record.bias = found.bias;
   record.toward_zero = found.toward_zero;
@@ -161,7 +161,7 @@ StochasticRecord significance(const DrawTally& tally, const std::vector<double>&
   return record;
 }
 
-bool is_biased(double bias) { return bias > kBiasedShare; }
+bool is_biased(double bias) { return bias > kBiased; }
 
 std::vector<std::string> significance_findings(const StochasticRecord& record) {
   std::vector<std::string> findings;

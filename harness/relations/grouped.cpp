@@ -59,7 +59,7 @@ bool move_groups(const Grouped& from, CaseTensors& to, const Source& row, const 
          (!per_row || move("scale_a", row, 1));
 }
 
-Related grouped_negated_a(const Case& test_case, const CaseTensors& tensors) {
+Related negated_a(const Case& test_case, const CaseTensors& tensors) {
   const Grouped grouped{test_case, tensors};
   RelatedRun run = same_problem(test_case, tensors);
   if (!odd(grouped.contract, tensors.find("d")->layout.format)) return std::nullopt;
@@ -69,7 +69,7 @@ Related grouped_negated_a(const Case& test_case, const CaseTensors& tensors) {
 }
 
 // As for GEMM: nothing on the way is subnormal or infinite.
-Related grouped_doubled_a(const Case& test_case, const CaseTensors& tensors) {
+Related doubled_a(const Case& test_case, const CaseTensors& tensors) {
   const Grouped grouped{test_case, tensors};
   const Magnitudes a = magnitudes(tensors, "a");
   Magnitudes sums = a * magnitudes(tensors, "b");
@@ -129,8 +129,8 @@ Related empty_group(const Case& test_case, const CaseTensors& tensors) {
 std::vector<Relation> grouped_gemm_relations(std::string_view operation) {
   if (operation != "grouped_gemm") return {};
   return {
-      {"G1", "negating A negates every output", grouped_negated_a},
-      {"G2", "doubling A doubles every output", grouped_doubled_a},
+      {"G1", "negating A negates every output", negated_a},
+      {"G2", "doubling A doubles every output", doubled_a},
       {"G3", "rows and groups in the reverse order reverse the rows of D", reversed_groups},
       {"G9", "a group is the same alone", one_group},
       {"G11", "an empty group changes nothing", empty_group},

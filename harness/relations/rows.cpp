@@ -43,7 +43,7 @@ Related rows_elsewhere(Related run, const CaseTensors& tensors, const Source& ro
   return run;
 }
 
-Related reversed_rows_of_x(const Case& test_case, const CaseTensors& tensors) {
+Related reversed_rows(const Case& test_case, const CaseTensors& tensors) {
   const std::int64_t m = test_case.problem.integer("m");
   if (m < 2 || !alike_everywhere(promises(test_case)) || !rows_lie_alike(tensors))
     return std::nullopt;
@@ -174,7 +174,7 @@ std::vector<Relation> row_relations(std::string_view operation) {
   std::vector<Relation> relations = value_relations(operation);
   if (relations.empty()) return {};
   relations.push_back(
-      {"R1", "reversing the rows of the inputs reverses those of the outputs", reversed_rows_of_x});
+      {"R1", "reversing the rows of the inputs reverses those of the outputs", reversed_rows});
   relations.push_back({"R2", "a row is the same alone", last_row});
   return relations;
 }

@@ -40,7 +40,7 @@ Related doubled_up(const Case& test_case, const CaseTensors& tensors) {
 }
 
 // Dimensions that are not summed are reversed: the sums stay what they are, elsewhere.
-Related reversed_swiglu_tokens(const Case& test_case, const CaseTensors& tensors) {
+Related reversed_tokens(const Case& test_case, const CaseTensors& tensors) {
   const Problem& problem = test_case.problem;
   const std::int64_t tokens = problem.integer("tokens");
   if (!alike_everywhere(promises(test_case)) || tokens < 2) return std::nullopt;
@@ -67,7 +67,7 @@ Related reversed_hidden(const Case& test_case, const CaseTensors& tensors) {
   return run;
 }
 
-Related reversed_swiglu_outputs(const Case& test_case, const CaseTensors& tensors) {
+Related reversed_outputs(const Case& test_case, const CaseTensors& tensors) {
   const Problem& problem = test_case.problem;
   const std::int64_t d_out = problem.integer("d_out"), hidden = problem.integer("hidden");
   if (!alike_everywhere(promises(test_case)) || d_out < 2) return std::nullopt;
@@ -88,9 +88,9 @@ std::vector<Relation> swiglu_relations(std::string_view operation) {
                {{"h", -1}, {"y", -1}}),
       negating("M3", "negating w_down negates y and keeps h", {"w_down"}, {{"h"}, {"y", -1}}),
       {"M4", "doubling w_up doubles h and y", doubled_up},
-      {"M5", "reversing the rows of X reverses those of h and y", reversed_swiglu_tokens},
+      {"M5", "reversing the rows of X reverses those of h and y", reversed_tokens},
       {"M6", "reversing the rows of w_gate and w_up reverses the columns of h", reversed_hidden},
-      {"M7", "reversing the rows of w_down reverses the columns of y", reversed_swiglu_outputs},
+      {"M7", "reversing the rows of w_down reverses the columns of y", reversed_outputs},
   };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evaluation of expressions: integers of 64 bits, every overflow_error caught, and doubles; nothing
+// Evaluation of expressions: integers of 64 bits, every overflow caught, and doubles; nothing
 // evaluated that && || ?: do not need.
 #include "kernels/manifest/expression.h"
 
@@ -25,14 +25,13 @@ Error evaluation_error(const Node& node, std::string message) {
   return bad_input(std::move(message), "", fmt::format("{}", node.column));
 }
 
-Error overflow_error(const Node& node, std::int64_t a, std::string_view sign, std::int64_t b) {
+Error overflow(const Node& node, std::int64_t a, std::string_view sign, std::int64_t b) {
   return evaluation_error(node, fmt::format("{} {} {} does not fit 64 bits", a, sign, b));
 }
 
 Integer divide(const Node& node, std::int64_t a, std::int64_t b) {
   if (b == 0) return evaluation_error(node, fmt::format("{} is divided by zero", a));
-  if (a == std::numeric_limits<std::int64_t>::min() && b == -1)
-    return overflow_error(node, a, "/", b);
+  if (a == std::numeric_limits<std::int64_t>::min() && b == -1) return overflow(node, a, "/", b);
   return node.op == Operator::remainder ? a % b : a / b;
 }
 
@@ -138,13 +137,13 @@ Integer combine(const Node& node, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   switch (node.op) {
     case Operator::add:
-      if (__builtin_add_overflow(a, b, &result)) return overflow_error(node, a, "+", b);
+      if (__builtin_add_overflow(a, b, &result)) return overflow(node, a, "+", b);
       return result;
     case Operator::subtract:
-      if (__builtin_sub_overflow(a, b, &result)) return overflow_error(node, a, "-", b);
+      if (__builtin_sub_overflow(a, b, &result)) return overflow(node, a, "-", b);
       return result;
     case Operator::multiply:
-      if (__builtin_mul_overflow(a, b, &result)) return overflow_error(node, a, "*", b);
+      if (__builtin_mul_overflow(a, b, &result)) return overflow(node, a, "*", b);
       return result;
     case Operator::divide:
     case Operator::remainder:
@@ -196,8 +195,7 @@ Integer evaluate_node(const Node& node, const Problem& problem) {
       const Integer value = child(0);
       if (!value) return value;
       if (node.op == Operator::logical_not) return std::int64_t{*value == 0};
-      if (*value == std::numeric_limits<std::int64_t>::min())
-        return overflow_error(node, 0, "-", *value);
+      if (*value == std::numeric_limits<std::int64_t>::min()) return overflow(node, 0, "-", *value);
       return -*value;
     }
     default: {

@@ -36,8 +36,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t kBlockRows = 256;     // of A in one task
-constexpr std::int64_t kBlockColumns = 256;  // of B, split once for all tasks
+constexpr std::int64_t kRows = 256;     // of A in one task
+constexpr std::int64_t kColumns = 256;  // of B, split once for all tasks
 
 // factors[j] is the product of the two scales, 0 where that is not finite. Written without
 // branches, so that it becomes vector instructions.
@@ -223,7 +223,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
     for_each_piece(scales.blocks, threads, [&](std::int64_t block) {
       const std::int64_t begin = block * depth;
       if (begin >= k) return;
-      split_rows(panel, begin, std::min(depth, k - begin), std::min(n, kBlockColumns) * depth, 1,
+      split_rows(panel, begin, std::min(depth, k - begin), std::min(n, kColumns) * depth, 1,
                  panel_blocks[static_cast<std::size_t>(block)]);
     });
   };
@@ -234,7 +234,7 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
     std::vector<double> factors(columns);
     for (std::int64_t block = 0; block * depth < k; ++block) {
       const std::int64_t begin = block * depth, length = std::min(depth, k - begin);
-      split_rows(rows, begin, length, std::min(m, kBlockRows) * depth, 1, *split);
+      split_rows(rows, begin, length, std::min(m, kRows) * depth, 1, *split);
       std::fill(p.begin(), p.end(), 0.0);
       std::fill(low.begin(), low.end(), 0.0);
       add_block(rows, *split, columns, panel_blocks[static_cast<std::size_t>(block)], begin, length,
@@ -255,10 +255,10 @@ SumEnclosures gemm_block_sums(const GemmOperands& operands, const BlockScales& s
     const std::int64_t first_b = operands.batch_b == 1 ? 0 : batch * n;
     const Side a = {operands.a.data() + first_a * k, splits.a.data() + first_a, m, k};
     const Side b = {operands.b.data() + first_b * k, splits.b.data() + first_b, n, k};
-    for (std::int64_t left = 0; left < n; left += kBlockColumns) {
-      const Side panel = b.part(left, std::min(n, left + kBlockColumns));
+    for (std::int64_t left = 0; left < n; left += kColumns) {
+      const Side panel = b.part(left, std::min(n, left + kColumns));
       blocks_of_panel(panel);
-      for_each_block(m, kBlockRows, threads, [&](std::int64_t first, std::int64_t last) {
+      for_each_block(m, kRows, threads, [&](std::int64_t first, std::int64_t last) {
         const std::int64_t at = (batch * m + first) * n + left;
         add_tile(a.part(first, last), first, left, panel.count, out.hi.data() + at,
                  out.lo.data() + at);

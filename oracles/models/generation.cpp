@@ -17,6 +17,11 @@
 namespace plumbline {
 namespace {
 
+using enum Chaining;
+using enum FormatId;
+using enum Instruction;
+using enum NodeOutput;
+
 constexpr std::string_view kHalf = "f16";
 constexpr std::string_view kBrain = "bf16";
 constexpr std::string_view kTf32 = "tf32";
@@ -24,12 +29,7 @@ constexpr std::string_view kFp8 = "fp8";
 constexpr std::string_view kNarrow = "f8f6f4";  // e4m3, e5m2, e3m2, e2m3, e2m1 and mixes
 
 // clang-format off
-constexpr std::array kRows = [] {
-  using enum Chaining;
-  using enum FormatId;
-  using enum Instruction;
-  using enum NodeOutput;
-  return std::array{
+constexpr std::array kRows{
     //            sm low high instruction inputs  output    L   F  e_zero  conversion           chaining     evidence
     GenerationRow{ 70,  72, mma_sync, kHalf,   f32, {{ 4, 23, -131, f32_toward_zero},   in_order},   "measured: V100 (Leeds)"},
     GenerationRow{ 70,  72, mma_sync, kHalf,   f16, {{ 4, 23,  -19, f16_nearest_even},  in_order},   "measured: V100 (Leeds)"},
@@ -83,8 +83,7 @@ constexpr std::array kRows = [] {
     GenerationRow{120, 121, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
     GenerationRow{120, 121, mma_sync, kNarrow, f32, {{32, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim (RTX PRO 6000)"},
     GenerationRow{120, 121, mma_sync, kNarrow, f16, {{32, 25,  -21, f16_nearest_even},  in_order},   "model: MMA-Sim (RTX PRO 6000)"},
-  };
-}();
+};
 
 // clang-format on
 
@@ -117,12 +116,11 @@ std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, F
 }
 
 std::optional<NodeModel> scaled_node_model(int sm, Instruction instruction, int products) {
-  const bool there = instruction == Instruction::mma_sync
-                         ? sm == 120 || sm == 121
-                         : instruction == Instruction::tcgen05 && sm >= 100 && sm <= 103;
+  const bool there = instruction == mma_sync ? sm == 120 || sm == 121
+                                             : instruction == tcgen05 && sm >= 100 && sm <= 103;
   if (!there) return std::nullopt;
-  return products == 64 ? NodeModel{64, 35, -139, NodeOutput::f32_toward_zero, 16}
-                        : NodeModel{32, 25, -133, NodeOutput::f32_toward_zero};
+  return products == 64 ? NodeModel{64, 35, -139, f32_toward_zero, 16}
+                        : NodeModel{32, 25, -133, f32_toward_zero};
 }
 
 }  // namespace plumbline

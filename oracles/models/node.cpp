@@ -229,10 +229,10 @@ std::vector<Decoded> decoded(const Format& format, std::span<const std::uint32_t
   return values;
 }
 
-constexpr std::size_t kMostSeparateProducts = 32;  // that are addends by themselves
+constexpr std::size_t kMostProducts = 32;  // that are addends by themselves
 
 // Steps 2 to 4, and the accumulator as one more addend, which `terms` has room for.
-std::uint32_t sum_of(const NodeModel& model, std::array<Term, kMostSeparateProducts + 1>& terms,
+std::uint32_t sum_of(const NodeModel& model, std::array<Term, kMostProducts + 1>& terms,
                      std::size_t count, SpecialSum special, std::uint32_t c, NodeNoise* noise) {
   const Format& c_format = accumulator_format(model.output);
   const Decoded accumulator = decode(c_format, c);
@@ -266,9 +266,8 @@ std::uint32_t node_with(const NodeModel& model, const Format& a_format, const Fo
                         std::span<const Decoded> a, std::span<const Decoded> b, std::uint32_t c,
                         NodeNoise* noise) {
   PLUMB_ASSERT(a.size() == b.size());
-  PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) &&
-               a.size() <= kMostSeparateProducts);
-  std::array<Term, kMostSeparateProducts + 1> terms;
+  PLUMB_ASSERT(a.size() <= static_cast<std::size_t>(model.products) && a.size() <= kMostProducts);
+  std::array<Term, kMostProducts + 1> terms;
   SpecialSum special;
   for (std::size_t k = 0; k < a.size(); ++k) {  // 1. exact products
     note_special_product(a[k], b[k], special);
@@ -301,9 +300,9 @@ std::uint32_t scaled_node_with(const NodeModel& model, const Format& a_format,
   const std::size_t blocks = scales.a.size(), group = static_cast<std::size_t>(model.group),
                     groups = a.size() / group;
   PLUMB_ASSERT(a.size() == b.size() && scales.b.size() == blocks && blocks > 0 &&
-               groups % blocks == 0 && groups <= kMostSeparateProducts);
+               groups % blocks == 0 && groups <= kMostProducts);
   const Format& scale_format = format(scales.format);
-  std::array<Term, kMostSeparateProducts + 1> terms;
+  std::array<Term, kMostProducts + 1> terms;
   SpecialSum special;
   for (std::size_t i = 0; i < groups; ++i) {
     const std::size_t first = i * group, block = i / (groups / blocks);

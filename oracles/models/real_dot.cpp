@@ -84,7 +84,7 @@ class Node {
   int alignment_;
 };
 
-float chained_in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
+float in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) {
   const auto step = static_cast<std::size_t>(model.products);
   for (std::size_t first = 0; first < a.size(); first += step) {
     Node node(model);
@@ -104,7 +104,7 @@ float chained_in_order(const NodeModel& model, RealSpan a, RealSpan b, float c) 
 }
 
 // As dot() has it: k mod 4 in {0, 1}, then {2, 3}, from zero; then one addition of C.
-float chained_as_hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
+float hopper_fp8(const NodeModel& model, RealSpan a, RealSpan b, float c) {
   const auto step = 2 * static_cast<std::size_t>(model.products);
   for (std::size_t first = 0; first < a.size(); first += step) {
     float fresh = 0;
@@ -145,8 +145,8 @@ std::size_t products_per_instruction(const DotModel& model) {
 
 float dot_of_reals(const DotModel& model, RealSpan a, RealSpan b, float c) {
   PLUMB_ASSERT(a.size() == b.size());
-  return model.chaining == Chaining::hopper_fp8 ? chained_as_hopper_fp8(model.node, a, b, c)
-                                                : chained_in_order(model.node, a, b, c);
+  return model.chaining == Chaining::hopper_fp8 ? hopper_fp8(model.node, a, b, c)
+                                                : in_order(model.node, a, b, c);
 }
 
 }  // namespace plumbline

@@ -19,7 +19,7 @@ namespace {
 
 using Made = std::shared_ptr<Expression>;
 
-constexpr int kDeepestSteps = 4000;  // steps read others by recursion
+constexpr int kDeepest = 4000;  // steps read others by recursion
 constexpr double kMostOperations = 100000;
 // Far more than any kernel has; shapes are planned over all of them.
 constexpr std::size_t kMostSizes = 64, kMostParameters = 256;
@@ -317,10 +317,10 @@ class Checker {
     check_choice(step, tensor, piece);
     if (error_) return;
     const int depth = depth_of(*piece.value);
-    if (depth > kDeepestSteps)
+    if (depth > kDeepest)
       return fail(step.place,
                   fmt::format("'{}' takes more than {} operations one after the other", step.name,
-                              kDeepestSteps),
+                              kDeepest),
                   "shorten the chain of steps that it needs");
     if (!tensor) {
       program_->steps.push_back(new_step(name, piece));

@@ -23,7 +23,7 @@
 namespace plumbline::text {
 namespace {
 
-constexpr std::size_t kMostGradientNodes = 100000, kMostFactors = 1000000, kColumns = 100;
+constexpr std::size_t kMostNodes = 100000, kMostFactors = 1000000, kColumns = 100;
 
 // In names of indices, before they get the ones that are printed: no text can have it.
 constexpr char kMark = '$';
@@ -815,7 +815,7 @@ class Differentiator {
     for (const Use& use : uses) {
       const Signed one = contribution(use, element, sizes);
       nodes_ += nodes_of(one.node);
-      if (nodes_ > kMostGradientNodes) too_long();
+      if (nodes_ > kMostNodes) too_long();
       if (error_) return nullptr;
       if (!sum) {
         sum = one.negative ? unary_node(Kind::negate, one.node) : one.node;

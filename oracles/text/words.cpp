@@ -14,12 +14,12 @@ constexpr std::array<std::string_view, 8> kWords = {"operation", "for", "if",  "
                                                     "and",       "or",  "not", "inout"};
 constexpr std::array<std::string_view, 5> kReducers = {"sum", "max", "min", "count", "top"};
 
-struct FunctionWord {
+struct Function {
   std::string_view name;
   int least, most;
 };
 
-constexpr FunctionWord kFunctions[] = {
+constexpr Function kFunctions[] = {
     {"exp", 1, 1},   {"exp2", 1, 1},  {"log", 1, 1},       {"log2", 1, 1},  {"sqrt", 1, 1},
     {"rsqrt", 1, 1}, {"tanh", 1, 1},  {"erf", 1, 1},       {"sin", 1, 1},   {"cos", 1, 1},
     {"abs", 1, 1},   {"sign", 1, 1},  {"floor", 1, 1},     {"round", 1, 1}, {"sigmoid", 1, 1},
@@ -30,8 +30,8 @@ constexpr FunctionWord kFunctions[] = {
 constexpr std::array<std::string_view, 5> kIntegers = {"int", "s8", "u8", "s32", "s64"};
 constexpr std::array<std::string_view, 6> kReals = {"bf16", "f16", "f32", "e4m3", "e5m2", "ue8m0"};
 
-const FunctionWord* find_function(std::string_view name) {
-  const auto found = std::ranges::find(kFunctions, name, &FunctionWord::name);
+const Function* find_function(std::string_view name) {
+  const auto found = std::ranges::find(kFunctions, name, &Function::name);
   return found == std::end(kFunctions) ? nullptr : found;
 }
 
@@ -49,7 +49,7 @@ bool is_type(std::string_view name) { return is_integer_type(name) || contains(k
 
 std::vector<std::string_view> function_words() {
   std::vector<std::string_view> names;
-  for (const FunctionWord& one : kFunctions) names.push_back(one.name);
+  for (const Function& one : kFunctions) names.push_back(one.name);
   return names;
 }
 
@@ -61,7 +61,7 @@ std::vector<std::string_view> type_words() {
 }
 
 std::pair<int, int> arguments_of(std::string_view function) {
-  const FunctionWord* found = find_function(function);
+  const Function* found = find_function(function);
   return found ? std::pair{found->least, found->most} : std::pair{0, 0};
 }
 

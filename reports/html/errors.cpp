@@ -18,7 +18,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t kShownOutputs = 3;
-constexpr const char* kColorOfOutput[kShownOutputs] = {"blue", "orange", "green"};
+constexpr const char* kColors[kShownOutputs] = {"blue", "orange", "green"};
 
 std::vector<ErrorProfile> shown_profiles(const RunRecord& record, const KernelRecord& kernel) {
   std::vector<ErrorProfile> profiles = error_profiles(record, kernel.name);
@@ -75,8 +75,7 @@ Html error_histogram(const RunRecord& record, const KernelRecord& kernel) {
   figure.table.head = {"from (ulp)"};
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     figure.table.head.push_back(fmt::format("{} %", label(profiles[i])));
-    figure.series.push_back(
-        {label(profiles[i]), static_cast<int>(i + 1), "steps", kColorOfOutput[i]});
+    figure.series.push_back({label(profiles[i]), static_cast<int>(i + 1), "steps", kColors[i]});
   }
   figure.table.head.push_back("rounded once %");
   figure.series.push_back({fmt::format("{} if rounded once", label(profiles.front())),
@@ -123,8 +122,7 @@ Html error_quantiles(const RunRecord& record, const KernelRecord& kernel) {
   figure.table.head = {"at most (ulp)"};
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     figure.table.head.push_back(fmt::format("{} %", label(profiles[i])));
-    figure.series.push_back(
-        {label(profiles[i]), static_cast<int>(i + 1), "line", kColorOfOutput[i]});
+    figure.series.push_back({label(profiles[i]), static_cast<int>(i + 1), "line", kColors[i]});
   }
   for (int cell_at = 0; cell_at < OutputTally::kBinades; ++cell_at) {
     const double end = magnitude_end(cell_at);

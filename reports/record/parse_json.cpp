@@ -8,11 +8,13 @@
 namespace plumbline {
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr std::size_t kDeepest = 100;
 
 // Goes through a text without keeping its values (a parser that asks about each value while it
 // builds them takes quadratic time for an object of objects): false at what is refused.
-class Reviewer final : public nlohmann::json_sax<nlohmann::json> {
+class Reviewer final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
 
@@ -60,8 +62,8 @@ class Reviewer final : public nlohmann::json_sax<nlohmann::json> {
 
 std::optional<nlohmann::json> parse_json(std::string_view text) {
   Reviewer reviewer;
-  if (!nlohmann::json::sax_parse(text, &reviewer)) return std::nullopt;
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!Json::sax_parse(text, &reviewer)) return std::nullopt;
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return std::nullopt;
   return json;
 }

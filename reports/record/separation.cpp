@@ -16,7 +16,7 @@ namespace {
 // Of fewer cases some field tells them apart by chance.
 constexpr std::size_t kFewest = 3;
 // Words of one field that are still one property: "value class ties or cancelling".
-constexpr std::size_t kMostNamedValues = 3;
+constexpr std::size_t kMostWords = 3;
 // Of the cases that did not fail, at most one in so many may have the property too.
 constexpr std::size_t kOneIn = 4;
 
@@ -28,7 +28,7 @@ struct Property {
   std::size_t others = 0;  // cases that did not fail and have it too
 };
 
-using KeptValues =
+using Values =
     std::vector<std::optional<std::string>>;  // of a field, by case; nothing: its default
 
 std::optional<std::int64_t> integer(const std::optional<std::string>& text) {
@@ -36,7 +36,7 @@ std::optional<std::int64_t> integer(const std::optional<std::string>& text) {
 }
 
 // The values as numbers; empty where one is none.
-std::vector<std::int64_t> numbers_of(const KeptValues& values) {
+std::vector<std::int64_t> numbers_of(const Values& values) {
   std::vector<std::int64_t> numbers;
   for (const auto& value : values) {
     const auto number = integer(value);
@@ -53,7 +53,7 @@ class Search {
   const std::optional<Property>& best() const { return best_; }
 
   void try_field(const std::string& name) {
-    KeptValues values;
+    Values values;
     for (const SortedCase& c : cases_) {
       const auto found =
           std::ranges::find(c.fields, name, &std::pair<std::string, std::string>::first);
@@ -77,12 +77,12 @@ class Search {
     if (!best_ || property.others < best_->others) best_ = std::move(property);
   }
 
-  void try_words(const std::string& name, const KeptValues& values) {
+  void try_words(const std::string& name, const Values& values) {
     std::set<std::optional<std::string>> failing;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       if (cases_[i].failed) failing.insert(values[i]);
     }
-    if (failing.size() > kMostNamedValues) return;
+    if (failing.size() > kMostWords) return;
     std::string words;
     for (const auto& value : failing) {
       if (!words.empty()) words += " or ";

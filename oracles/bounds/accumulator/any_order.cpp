@@ -9,6 +9,7 @@
 #include "oracles/exact/bound_arithmetic.h"
 
 namespace plumbline::bound {
+
 // A step takes instruction_length addends, the last one of each accumulator perhaps fewer.
 RoundingCounts::RoundingCounts(const BoundModel& model, std::int64_t addends) {
   const NodePlan plan(model);

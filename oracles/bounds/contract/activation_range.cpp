@@ -17,7 +17,7 @@
 namespace plumbline {
 namespace {
 
-using bound::kF32Unit;
+using bound::kF32Largest, bound::kF32Unit;
 
 constexpr double kTwoUlp = kEx2Error;  // the same statement: 2 ulp off the nearest number
 constexpr double kQuotient = (1 + 0x1p-22) * (1 + kF32Unit) - 1;  // q
@@ -138,8 +138,8 @@ F32Range activation_range(EpilogueStep step, const F32Range& x) {
   if (!x.has_numbers() || x.high == -kFloatInfinity) return F32Range::only_nan();
   if (x.low == kFloatInfinity) return {kFloatInfinity, kFloatInfinity, nan};
   if (x.low == 0 && x.high == 0) return {0, 0, nan};
-  const double low = std::max(static_cast<double>(x.low), -bound::kF32Largest),
-               high = std::min(static_cast<double>(x.high), bound::kF32Largest);
+  const double low = std::max(static_cast<double>(x.low), -kF32Largest),
+               high = std::min(static_cast<double>(x.high), kF32Largest);
   const double at_low = activation_value(way.function, low),
                at_high = activation_value(way.function, high), minimum = minimum_at(way.function);
   const double least = low <= minimum && minimum <= high ? activation_value(way.function, minimum)
@@ -150,12 +150,10 @@ F32Range activation_range(EpilogueStep step, const F32Range& x) {
                            : by_sigmoid(way, std::max(std::fabs(low), std::fabs(high)));
   const double relative = error.relative + kDoubleError, absolute = error.absolute + kLost;
   const double end = most + std::fabs(most) * relative + absolute;
-  F32Range out =
-      f32_within(std::max(least - std::fabs(least) * relative - absolute, -bound::kF32Largest),
-                 std::min(end, bound::kF32Largest));
+  F32Range out = f32_within(std::max(least - std::fabs(least) * relative - absolute, -kF32Largest),
+                            std::min(end, kF32Largest));
   const bool halved_last = !way.by_exponential && high >= 0x1p127 * (1 - kTanhApproxError);
-  if (x.high == kFloatInfinity || end > bound::kF32Largest || halved_last)
-    out.high = kFloatInfinity;
+  if (x.high == kFloatInfinity || end > kF32Largest || halved_last) out.high = kFloatInfinity;
   out.nan = nan;
   return out;
 }

@@ -15,9 +15,10 @@
 namespace plumbline {
 namespace {
 
-constexpr double kTwoSmallest = 0x1p-148;  // 2 ulp of what is below 2^-126
-constexpr double kUnit = 0x1p-24;
-constexpr double kQuotientError = kDivFullError + kUnit;  // off a quotient that was rounded
+using bound::kF32Largest, bound::kF32Unit;
+
+constexpr double kTwoSmallest = 0x1p-148;                    // 2 ulp of what is below 2^-126
+constexpr double kQuotientError = kDivFullError + kF32Unit;  // off a quotient that was rounded
 
 // The smallest range with these values. Comparisons with NaN are false: it only sets the flag.
 template <typename... Values>
@@ -146,9 +147,9 @@ F32Range ex2_approx(const F32Range& a, bool flushes) {
     if (least < 0x1p-125) least = std::max(0.0, least - kTwoSmallest);
     if (most < 0x1p-125 && most > 0) most += kTwoSmallest;
   }
-  if (least > bound::kF32Largest) return {kFloatInfinity, kFloatInfinity, a.nan};
-  F32Range out = f32_within(least, std::min(most, bound::kF32Largest));
-  if (most > bound::kF32Largest) out.high = kFloatInfinity;
+  if (least > kF32Largest) return {kFloatInfinity, kFloatInfinity, a.nan};
+  F32Range out = f32_within(least, std::min(most, kF32Largest));
+  if (most > kF32Largest) out.high = kFloatInfinity;
   if (flushes && out.low < 0x1p-126f) out.low = 0;
   if (flushes && out.high < 0x1p-126f) out.high = 0;  // nothing above can be less
   out.nan = a.nan;
@@ -163,12 +164,11 @@ F32Range div_full(const F32Range& a, const F32Range& b) {
     const auto x = static_cast<double>(end);
     if (x == 0 || std::isinf(x)) return x;
     const double beyond = x + direction * (std::fabs(x) * kQuotientError + kTwoSmallest);
-    return x > 0 ? std::clamp(beyond, 0.0, bound::kF32Largest)
-                 : std::clamp(beyond, -bound::kF32Largest, 0.0);
+    return x > 0 ? std::clamp(beyond, 0.0, kF32Largest) : std::clamp(beyond, -kF32Largest, 0.0);
   };
   const double low = moved(out.low, -1), high = moved(out.high, 1);
-  const F32Range finite = f32_within(std::clamp(low, -bound::kF32Largest, bound::kF32Largest),
-                                     std::clamp(high, -bound::kF32Largest, bound::kF32Largest));
+  const F32Range finite = f32_within(std::clamp(low, -kF32Largest, kF32Largest),
+                                     std::clamp(high, -kF32Largest, kF32Largest));
   return {std::isinf(low) ? out.low : finite.low, std::isinf(high) ? out.high : finite.high,
           out.nan};
 }
@@ -222,18 +222,17 @@ F32Range F32Sum::special() const {
   if (may_special_) return F32Range::anything();
   // The other terms may overflow the other way.
   const float infinity = plus_ ? kFloatInfinity : -kFloatInfinity;
-  return {infinity, infinity, magnitude_ >= bound::kF32Largest / 2};
+  return {infinity, infinity, magnitude_ >= kF32Largest / 2};
 }
 
 F32Range F32Sum::range(std::int64_t additions, bool flushes) const {
   if (nan_ || plus_ || minus_ || may_special_) return special();
   // Multiples of 2^-126 have no partial sums below it.
   const bool may_flush = flushes && !(points_ && lattice_ >= -126);
-  const bool exact = points_ && !may_flush && lattice_ >= -149 &&
-                     magnitude_ <= bound::kF32Largest &&
+  const bool exact = points_ && !may_flush && lattice_ >= -149 && magnitude_ <= kF32Largest &&
                      magnitude_ <= std::ldexp(1.0, std::min(lattice_ + 24, 1000));
   if (exact) return F32Range::of(static_cast<float>(low_));  // in double too
-  const double steps = static_cast<double>(additions) * kUnit;
+  const double steps = static_cast<double>(additions) * kF32Unit;
   if (steps >= 0.5) return F32Range::anything();
   // In double, `count` additions were rounded here as well. Below 2^-126 f32 rounds to multiples of
   // 2^-149 instead.
@@ -243,10 +242,10 @@ F32Range F32Sum::range(std::int64_t additions, bool flushes) const {
   const double slack = (magnitude_ * gamma + lost) * (1 + 0x1p-20);
   const double low = negative_ ? low_ - slack : std::max(0.0, low_ - slack);
   const double high = high_ + slack;
-  if (magnitude_ + slack <= bound::kF32Largest) return f32_within(low, high);
+  if (magnitude_ + slack <= kF32Largest) return f32_within(low, high);
   if (negative_) return F32Range::anything();
-  return {low >= 0x1p128 ? kFloatInfinity : float_below(std::min(low, bound::kF32Largest)),
-          kFloatInfinity, false};
+  return {low >= 0x1p128 ? kFloatInfinity : float_below(std::min(low, kF32Largest)), kFloatInfinity,
+          false};
 }
 
 }  // namespace plumbline

@@ -15,8 +15,8 @@ namespace {
 // Where silu is smallest, and how small: its derivative sigma (1 + x (1 - sigma)) is 0 there, so
 // that x sigma = x + 1.
 constexpr double kMinimumAt = -1.2784645427610738, kMinimum = kMinimumAt + 1;
-constexpr double kLowest = -87;         // no step overflows from here on
-constexpr double kSiluError = 0x1p-48;  // of silu() below, with room
+constexpr double kLowest = -87;           // no step overflows from here on
+constexpr double kDoubleError = 0x1p-48;  // of silu() below, with room
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
@@ -41,7 +41,7 @@ double relative_error(SiluForm form, double low, double high) {
   const double roundings = form == SiluForm::quotient ? 1 + kF32Unit : 1 + 2 * kF32Unit + 0x1p-47;
   const double least = (1 - kF32Unit) * (1 - power * weight * bound::kSlack);
   if (!(least > 0.5)) return std::numeric_limits<double>::infinity();
-  return (roundings / least - 1) * bound::kSlack + kSiluError + 0x1p-125;
+  return (roundings / least - 1) * bound::kSlack + kDoubleError + 0x1p-125;
 }
 
 // `error`: relative, of the steps.

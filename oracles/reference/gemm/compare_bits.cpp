@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t kKeptElements = 16;
+constexpr std::size_t kKept = 16;
 
 struct Tiles {
   std::int64_t down, across, all;
@@ -40,7 +40,7 @@ BitsComparison compare_tile(const PreparedGemm& gemm, const GemmTileModel& model
       const std::uint64_t due = model.code(at, sums[i][j]), code = got.bits(at);
       if (due == code || gemm.rule(at).same_result(due, code)) continue;
       ++found.different;
-      if (found.first.size() == kKeptElements) continue;
+      if (found.first.size() == kKept) continue;
       ElementVerdict element = judge_element(gemm, at, code);
       element.expected = due;
       found.first.push_back(element);
@@ -83,7 +83,7 @@ BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& 
     total.compared += one.compared;
     total.different += one.different;
     for (const ElementVerdict& element : one.first) {
-      if (total.first.size() < kKeptElements) total.first.push_back(element);
+      if (total.first.size() < kKept) total.first.push_back(element);
     }
   }
   return total;

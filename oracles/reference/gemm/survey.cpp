@@ -12,13 +12,13 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t kSampled = 32;
+constexpr std::size_t kKept = 32;
 
-// At most kSampled of them, at random: every n-th would be the same few columns again and again.
+// At most kKept of them, at random: every n-th would be the same few columns again and again.
 void subsample(std::vector<SurveyedElement>& elements) {
   std::vector<SurveyedElement> kept;
   Random random(2);
-  for (std::size_t left = elements.size(), needed = std::min(left, kSampled); needed > 0; --left) {
+  for (std::size_t left = elements.size(), needed = std::min(left, kKept); needed > 0; --left) {
     if (random.below(left) >= needed) continue;
     kept.push_back(elements[elements.size() - left]);
     --needed;

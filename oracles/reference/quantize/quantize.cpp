@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-constexpr float kLeastStoredScale = 0x1p-126f;
+constexpr float kLeastScale = 0x1p-126f;
 constexpr EncodeOptions kSaturating{.overflow = Overflow::saturate};
 
 float to_f32(const Real& value) {
@@ -52,7 +52,7 @@ std::vector<float> quantize_maxima(const QuantizeProblem& problem) {
 float quantize_scale(float amax, float limit) {
   if (amax == 0) return 1.0f;
   const float scale = amax / limit;
-  return scale < kLeastStoredScale ? kLeastStoredScale : scale;
+  return scale < kLeastScale ? kLeastScale : scale;
 }
 
 float quantize_argument(QuantizeRule rule, float x, float scale, float amax, float limit) {
@@ -90,7 +90,7 @@ std::uint64_t defined_scale(float amax, float limit) {
   const Format& f32 = format(FormatId::f32);
   if (amax == 0) return encode(f32, 1.0);
   const Real quotient = Real(amax) / Real(limit);
-  return encode(f32, quotient < Real(kLeastStoredScale) ? Real(kLeastStoredScale) : quotient);
+  return encode(f32, quotient < Real(kLeastScale) ? Real(kLeastScale) : quotient);
 }
 
 std::uint64_t defined_code(const QuantizeProblem& problem, float x, float scale, float amax) {
