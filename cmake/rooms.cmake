@@ -39,7 +39,7 @@ function(plumbline_room name folder)
   endif()
 endfunction()
 
-# For code that runs for less time than optimizing it takes: tests, texts, manifests, generators, harness, reports, command line.
+# For code in which little of a run is spent: tests, texts, manifests, generators, harness, reports, command line.
 function(plumbline_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   plumbline_begin_with(${target} plumbline_headers_quick)
