@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <hwy/targets.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,13 +30,17 @@ TEST(PtxProgram, EveryFormIsAnInstructionThatTheEmulatorHas) {
   }
 }
 
+PtxProgram random_program(Random& random) {
+  std::vector<std::uint8_t> bytes(40 + random.below(200));
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
+  return ptx_program(bytes);
+}
+
 TEST(PtxProgram, RunsTheSameTwice) {
   Random random(1);
   int completed = 0;
   for (int i = 0; i < 300; ++i) {
-    std::vector<std::uint8_t> bytes(40 + random.below(200));
-    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
-    const PtxProgram program = ptx_program(bytes);
+    const PtxProgram program = random_program(random);
     bool decoded = false;
     const std::string first = run_program(program, decoded);
     EXPECT_TRUE(decoded) << first << "\n" << program.text;
@@ -42,6 +48,32 @@ TEST(PtxProgram, RunsTheSameTwice) {
     completed += first.size() == kBufferBytes;
   }
   EXPECT_GT(completed, 0) << "no program came to its end without a finding";
+}
+
+// As on a machine that has nothing better than one instruction set.
+std::string run_on(std::int64_t target, const PtxProgram& program) {
+  hwy::SetSupportedTargetsForTest(target);
+  bool decoded = false;
+  std::string said = run_program(program, decoded);
+  hwy::SetSupportedTargetsForTest(0);
+  return said;
+}
+
+TEST(PtxProgram, RunsTheSameWithEveryInstructionSetOfThisMachine) {
+  std::vector<PtxProgram> programs;
+  for (const std::string_view form : kForms) {
+    Choices choices({});
+    programs.emplace_back().text = kernel_around("L0:\n" + instruction(form, choices));
+  }
+  Random random(2);
+  for (int i = 0; i < 300; ++i) programs.push_back(random_program(random));
+  for (const PtxProgram& program : programs) {
+    const std::string due = run_on(HWY_SCALAR, program);
+    for (const std::int64_t target : {HWY_AVX2, HWY_AVX3}) {
+      if ((hwy::SupportedTargets() & target) != 0)
+        EXPECT_EQ(run_on(target, program), due) << hwy::TargetName(target) << program.text;
+    }
+  }
 }
 
 TEST(PtxProgram, WhatTheFuzzerHasFoundRunsTheSameAgain) {
