@@ -25,6 +25,7 @@ bool only_updates(const AccessMark& mark) { return (mark.written | mark.read) ==
 // The mark stands where its last write was made, or its last read where there is none.
 void merge(AccessMark& mark, const AccessMark& later) {
   if (!only_reads(later) || only_reads(mark)) {
+    mark.own = (mark.stamp == later.stamp ? mark.own | later.own : later.own) & 15u;
     mark.cta = later.cta;
     mark.inst = later.inst;
     mark.stamp = later.stamp;
@@ -80,10 +81,12 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   Cta& cta = warp.cta();
   AccessMark mark;
   mark.cta = static_cast<std::uint32_t>(cta.linear()) + 1;
-  mark.inst = inst.index;
+  mark.inst = inst.index & AccessMark::kInstructions;
   // To other CTAs an atomic of CTA scope is a read and a write.
   const bool atomic = intent == Intent::update && (inst.flags & kCtaScope) == 0;
-  const std::uint32_t tick = launch_.communicates() ? cta.shared().clock().tick() : 0;
+  AccessOrder& order = cta.shared().order();
+  order.note_access(warp.index());
+  const std::uint32_t tick = order.tick();
   std::unique_lock<std::mutex> held;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
@@ -100,6 +103,7 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
       mark.read = reads(intent) && !atomic ? used : 0;
       mark.written = intent != Intent::read && intent != Intent::synchronise && !atomic ? used : 0;
       mark.updated = atomic ? used : 0;
+      mark.own = intent == Intent::read || intent == Intent::write ? used & 15u : 0;
       AccessMark& before = allocation.marks[word / kWord];
       const Access access{inst, lane, allocation.base + word, allocation.data + word, mark};
       if (!one_worker_) held = hold(stripe_of(before), std::move(held));
@@ -138,6 +142,7 @@ void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMar
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
   if (mark.crowd == Crowd::readers && only_reads(access.mark)) return;
+  if (mark.crowd == Crowd::none && mark.cta == access.mark.cta) note_in_cta(warp, access, mark);
   if (mark.crowd != Crowd::none || (mark.cta != 0 && mark.cta != access.mark.cta)) {
     note_in_crowd(warp, access, mark);
   } else if (mark.cta == 0 || only_updates(mark) == only_updates(access.mark)) {
@@ -148,6 +153,24 @@ void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
     stripe_of(mark).crowds[&mark] = {mark, access.mark};
     mark.crowd = Crowd::several;
   }
+}
+
+// Of threads of one CTA. Barriers order them as they do in shared memory. Only the bytes count that
+// the thread of the mark used itself.
+void CtaRaces::note_in_cta(Warp& warp, const Access& access, const AccessMark& mark) {
+  if (access.mark.own == 0 || mark.own == 0) return;
+  const AccessOrder& order = warp.cta().shared().order();
+  if (mark.warp() != warp.index()) {
+    if (order.ordered(warp.index(), mark.warp(), tick_of(mark))) return;
+  } else if (mark.inst == access.mark.inst ||  // report_clash() compares the lanes of one store
+             order.lanes_ordered(warp.index(), access.lane, mark.lane(), tick_of(mark))) {
+    return;
+  }
+  AccessMark other = mark;
+  other.written &= mark.own;
+  other.read = only_reads(mark) ? mark.read & mark.own : 0;  // else readers are not told apart
+  other.updated = 0;
+  meet(warp, access, other);
 }
 
 void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark) {
@@ -194,7 +217,7 @@ void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
   const AccessMark& own = access.mark;
   const auto write_and_write = static_cast<std::uint8_t>(own.written & ~own.read & other.written);
   if (write_and_write != 0) {
-    if (!one_worker_ && !undecided()) undecided_ = true;
+    if (other.cta != own.cta && !one_worker_ && !undecided()) undecided_ = true;
     std::uint32_t before;
     std::memcpy(&before, access.word, sizeof before);
     warp.cta().worker().contested.push_back(
@@ -231,10 +254,17 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
   Finding* const finding = warp.report(FindingKind::race, inst, lane, [&] {
     const Instruction* origin = launch_.program.origin[other.inst];
     const Allocation* allocation = launch_.global.find(address);
-    return fmt::format(
-        "{} byte {} of \"{}\", which cta {},{},{} {} at line {} with nothing that orders the two",
-        doing, address - allocation->base, allocation->label, at[0], at[1], at[2], other_doing,
-        origin == nullptr ? 0 : origin->line);
+    std::string who = fmt::format("cta {},{},{}", at[0], at[1], at[2]);
+    const char* missing = "nothing that orders the two";
+    if (other.cta == warp.cta().linear() + 1) {
+      const bool same_warp = other.warp() == warp.index();
+      who = same_warp ? fmt::format("lane {} of the same warp", other.lane())
+                      : fmt::format("warp {} lane {}", other.warp(), other.lane());
+      missing = same_warp ? "no __syncwarp() (bar.warp.sync) between" : "no barrier between";
+    }
+    return fmt::format("{} byte {} of \"{}\", which {} {} at line {} with {}", doing,
+                       address - allocation->base, allocation->label, who, other_doing,
+                       origin == nullptr ? 0 : origin->line, missing);
   });
   if (finding == nullptr) return;
   finding->other =

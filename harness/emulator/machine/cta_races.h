@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Races between the CTAs of one launch in global memory: two of them access the same byte, one
-// writes, and nothing orders the two. Two atomics are no race, nor are writes of the same value.
+// Races in global memory, between the CTAs of one launch and between the threads of a CTA: two of
+// them access the same byte, one writes, and nothing orders the two. Two atomics are no race, nor
+// are writes of the same value.
 //
 // Every word that the launch writes, or reads of memory that an earlier launch had to fill, carries
 // a mark: which CTA used which of its bytes, and where in its program. That is all for most words.
 // Where several CTAs meet in one word, all of them are kept in a list; what is ordered by the
 // clocks of the CTAs (cta_clock.h) is no race. Only CTAs that communicate have such an order.
+//
+// The threads of a CTA have the order of their accesses to shared memory (access_order.h); the
+// thread that used a word last is held against the next one, where no other CTA uses the word.
 //
 // Lenient on purpose: of a CTA only the last write of a word counts, and a read that knows of the
 // write before it is not kept, so that a later write may come too early unseen. Inputs that
@@ -71,6 +75,7 @@ class CtaRaces {
   // A load of read-only data (ld.global.nc): a finding where this launch has written it.
   void check_read_only(Warp& warp, const Access& access, const AccessMark& mark);
   void note(Warp& warp, const Access& access, AccessMark& mark);
+  void note_in_cta(Warp& warp, const Access& access, const AccessMark& mark);
   void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
   bool ordered(Warp& warp, const AccessMark& earlier) const;
   void meet(Warp& warp, const Access& access, const AccessMark& other);

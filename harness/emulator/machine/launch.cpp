@@ -327,8 +327,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   const auto begin = std::chrono::steady_clock::now();
   Results results;
   const std::int64_t workers = worker_count(launch);
-  const bool wanted = launch.ctas() > 1 || !launch.watched.empty() || launch.program.reads_only;
-  const bool watched = launch.options.check_shadow && wanted && launch.ctas() < UINT32_MAX;
+  const bool watched = launch.options.check_shadow && launch.ctas() < UINT32_MAX;
   if (watched) launch.global.clear_marks();
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);

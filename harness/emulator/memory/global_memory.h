@@ -42,8 +42,13 @@ enum class Crowd : std::uint8_t { none, several, readers };
 
 // Who used a word of global memory in this launch (cta_races.h).
 struct AccessMark {
+  static constexpr std::uint32_t kInstructions = (1u << 28) - 1;  // more than memory holds
+
   std::uint32_t cta = 0;  // number in the grid + 1; 0: none
-  std::uint32_t inst = 0;
+  std::uint32_t inst : 28 = 0;
+  // Bytes that the thread of the stamp used then, by plain accesses: within the CTA, too, they need
+  // an order.
+  std::uint32_t own : 4 = 0;
   std::uint32_t stamp = 0;                          // tick, warp (5 bits), lane (5 bits)
   std::uint8_t read = 0, written = 0, updated = 0;  // its bytes, as masks; updated: by atomics
   Crowd crowd = Crowd::none;

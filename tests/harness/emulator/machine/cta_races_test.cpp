@@ -469,5 +469,96 @@ TEST(ReadOnlyData, ThatTheLaunchHasWrittenIsAFinding) {
   EXPECT_EQ(outcome.findings[0].other->access_kind, "write");
 }
 
+// The threads of one CTA: %d2 is the word of the thread of the other warp with the same lane, %d3
+// that of the neighbor in the warp; %p3 holds in warp 0, which runs first.
+constexpr std::string_view kOthers =
+    "xor.b32 %r1, %r0, 32; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %out, %d2; xor.b32 %r1, %r0, 1; "
+    "mul.wide.u32 %d3, %r1, 4; add.s64 %d3, %out, %d3; "
+    "setp.lt.u32 %p3, %r0, 32;\n";
+
+LaunchOutcome run_one_cta(const std::string& body) {
+  return run(std::string(kOthers) + body, options_of(1));
+}
+
+void expect_race_in_cta(const std::string& body, int line, std::string_view message) {
+  const LaunchOutcome outcome = run_one_cta(body);
+  EXPECT_TRUE(outcome.completed);
+  ASSERT_FALSE(outcome.findings.empty()) << body;
+  const Finding& finding = outcome.findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::race) << finding.text();
+  EXPECT_EQ(finding.ptx_line, line);
+  EXPECT_EQ(finding.message, message);
+}
+
+void expect_none_in_cta(const std::string& body) {
+  const LaunchOutcome outcome = run_one_cta(body);
+  EXPECT_TRUE(outcome.completed && outcome.findings.empty()) << body << findings_text(outcome);
+}
+
+TEST(RacesInACta, AReadOfWhatAnotherWarpWroteNeedsABarrier) {
+  constexpr const char* kBody =
+      "@%p3 st.global.u32 [%d1], %r0;\n{}\n@!%p3 ld.global.u32 %r2, [%d2];";
+  for (const char* none : {"", "membar.gl;", "bar.warp.sync -1;"}) {
+    expect_race_in_cta(fmt::format(kBody, none), 14,
+                       "reads byte 0 of \"out\", which warp 0 lane 0 writes at line 12 with no "
+                       "barrier between");
+  }
+  for (const char* order : {"bar.sync 0;", "bar.sync 1, 64;", "barrier.cta.sync.aligned 0;",
+                            "bar.red.popc.u32 %r2, 0, %p0;"})
+    expect_none_in_cta(fmt::format(kBody, order));
+}
+
+TEST(RacesInACta, AReadOfWhatAnotherLaneWroteNeedsASyncwarp) {
+  constexpr const char* kBody = "st.global.u32 [%d1], %r0;\n{}\nld.global.u32 %r2, [%d3];";
+  expect_race_in_cta(fmt::format(kBody, ""), 14,
+                     "reads byte 4 of \"out\", which lane 1 of the same warp writes at line 12 "
+                     "with no __syncwarp() (bar.warp.sync) between");
+  for (const char* order :
+       {"bar.warp.sync -1;", "bar.sync 0;", "shfl.sync.bfly.b32 %r2, %r0, 1, 31, -1;"})
+    expect_none_in_cta(fmt::format(kBody, order));
+}
+
+// The mark of a word that the launch has not written stands with its last reader.
+TEST(RacesInACta, AWriteOfWhatAnotherWarpReadNeedsABarrier) {
+  constexpr const char* kBody =
+      "@%p3 ld.global.u32 %r2, [%d20];\n{}\nsetp.eq.u32 %p4, %r0, 32; @%p4 st.global.u32 [%d20], "
+      "7;";
+  const LaunchOutcome outcome = run_one_cta(fmt::format(kBody, ""));
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].message,
+            "writes byte 0 of \"flag\", which warp 0 lane 31 reads at line 12 with no barrier "
+            "between");
+  expect_none_in_cta(fmt::format(kBody, "bar.sync 0;"));
+}
+
+TEST(RacesInACta, TwoWritesOfOneValueAreNone) {
+  expect_race_in_cta("st.global.u32 [%d1], %r0;\nst.global.u32 [%d2], %r0;", 12,
+                     "writes byte 128 of \"out\", which warp 0 lane 0 writes something else to at "
+                     "line 13 with no barrier between");
+  expect_none_in_cta("st.global.u32 [%d1], 7; st.global.u32 [%d2], 7;");
+  expect_none_in_cta("st.global.u32 [%d1], %r0; bar.sync 0; st.global.u32 [%d2], %r0;");
+}
+
+// Threads of both warps share words: each has its byte. Of a word in pieces the last writer is held
+// against the next thread.
+TEST(RacesInACta, AreDecidedByteByByte) {
+  const std::string own_byte =
+      "and.b32 %r1, %r0, 31; shr.u32 %r2, %r0, 5; mad.lo.u32 %r1, %r1, 2, %r2; cvt.u64.u32 %d4, "
+      "%r1; add.s64 %d4, %out, %d4; ";
+  expect_none_in_cta(own_byte + "st.global.u8 [%d4], %r0; ld.global.u8 %r3, [%d4];");
+  expect_race_in_cta(own_byte + "@%p3 st.global.u8 [%d4], %r0;\n@!%p3 ld.global.u8 %r3, [%d4+-1];",
+                     13,
+                     "reads byte 2 of \"out\", which warp 0 lane 1 writes at line 12 with no "
+                     "barrier between");
+}
+
+// As in shared memory: what threads do through strong accesses counts as an order.
+TEST(RacesInACta, FlagsAreAnOrder) {
+  expect_none_in_cta(
+      "setp.lt.u32 %p3, %r0, 32; @%p3 st.global.u32 [%d1], %r0; @%p3 "
+      "st.release.cta.global.u32 [%d20], 1; bar.warp.sync -1;\n"
+      "@!%p3 ld.acquire.cta.global.u32 %r2, [%d20]; @!%p3 ld.global.u32 %r3, [%d2];");
+}
+
 }  // namespace
 }  // namespace plumbline::emulator
