@@ -165,6 +165,13 @@ void add_compiled(const PerfJob& job, PerfEntry& entry, Terminal& terminal) {
   }
 }
 
+// Whether all blocks of a launch ran behind one of which only some did.
+bool uses_part_of_a_result(const std::vector<CountedLaunch>& launches) {
+  const auto in_part = [](const CountedLaunch& one) { return one.traffic.representatives > 0; };
+  const auto first = std::ranges::find_if(launches, in_part);
+  return !std::all_of(first, launches.end(), in_part);
+}
+
 // An Error (cannot_run) says what kept the kernel from its end.
 Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal& terminal) {
   const Case& test_case = job.test_case;
@@ -174,9 +181,16 @@ Result<PerfEntry> count(const PerfJob& job, const Arguments& arguments, Terminal
   RunnerOptions options;
   options.threads = worker_threads(arguments);
   Launcher launcher(options);
-  const LaunchChoices choices{.approximation = launcher.approximation_of(test_case),
-                              .count_traffic = true};
-  const Result<LaunchResult> launch = launcher.launch(test_case, *tensors, job.target, choices);
+  LaunchChoices choices{.approximation = launcher.approximation_of(test_case),
+                        .count_traffic = true,
+                        .count_representatives = true};
+  Result<LaunchResult> launch = launcher.launch(test_case, *tensors, job.target, choices);
+  if (launch && uses_part_of_a_result(launch->traffic)) {
+    choices.count_representatives = false;
+    tensors = materialize(test_case);
+    if (!tensors) return tensors.error();
+    launch = launcher.launch(test_case, *tensors, job.target, choices);
+  }
   if (!launch) return launch.error();
   if (!launch->completed) {
     return Error{ErrorKind::cannot_run,
@@ -256,6 +270,12 @@ void print_launch(const PerfLaunch& launch, int sm, const Chip* chip, Terminal& 
       head += fmt::format(", {} bytes of stack", launch.compiled->stack_bytes);
   }
   terminal.print_wrapped("  " + head);
+  if (launch.representatives > 0) {
+    print("blocks", fmt::format("{} of {} ran; the others are alike by their addresses",
+                                launch.representatives, count_text(launch.blocks())));
+  } else if (!launch.all_ran_because.empty()) {
+    print("blocks", "all ran: " + launch.all_ran_because);
+  }
   print("instructions",
         fmt::format("{} of warps: {}; {:.1f} % of their lanes take part",
                     grouped(all[warp_instructions]), classes_text(launch),

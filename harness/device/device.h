@@ -79,6 +79,9 @@ struct LaunchRequest {
   // The emulator runs all CTAs on one worker: slower, and never undecided.
   bool one_worker = false;
   bool count_traffic = false;  // LaunchOutcome::traffic, on the emulator
+  // Of blocks that are alike by their addresses only some run, where that can be shown: outputs are
+  // not those of the kernel then.
+  bool count_representatives = false;
 };
 
 // How often one PTX instruction was executed, by warps.

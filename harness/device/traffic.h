@@ -63,8 +63,8 @@ class Counts {
     return value_[static_cast<std::size_t>(counter)];
   }
 
-  void add(const Counts& other) {
-    for (std::size_t i = 0; i < kCounters; ++i) value_[i] += other.value_[i];
+  void add(const Counts& other, std::uint64_t times = 1) {
+    for (std::size_t i = 0; i < kCounters; ++i) value_[i] += times * other.value_[i];
   }
 
   bool operator==(const Counts&) const = default;
@@ -97,6 +97,10 @@ struct LaunchTraffic {
   std::uint64_t sectors_written = 0;
   std::int64_t static_shared_bytes = 0;
   int tensor_columns = 0;  // of tensor memory, the most that a CTA held at once
+  // Blocks that ran, where they stand for all others, and why all did where they do not
+  // (LaunchRequest::count_representatives).
+  std::int64_t representatives = 0;
+  std::string all_ran_because;
 };
 
 }  // namespace plumbline

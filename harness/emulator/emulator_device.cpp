@@ -236,11 +236,26 @@ class EmulatorDevice final : public Device {
                                options_.sm),
                    "", "emulate sm_90 or a later chip"};
     }
-    return run({**program, global_, own->layout().constants, request.parameters, request.grid,
-                request.block, has_cluster ? *cluster : std::array<std::int64_t, 3>{1, 1, 1},
-                has_cluster, request.dynamic_shared_bytes, request.cta_order, request.rounding_seed,
-                request.approximation, request.shared_garbage, request.register_garbage, options,
-                request.watched, request.traced, request.one_worker, request.count_traffic});
+    return run({**program,
+                global_,
+                own->layout().constants,
+                request.parameters,
+                request.grid,
+                request.block,
+                has_cluster ? *cluster : std::array<std::int64_t, 3>{1, 1, 1},
+                has_cluster,
+                request.dynamic_shared_bytes,
+                request.cta_order,
+                request.rounding_seed,
+                request.approximation,
+                request.shared_garbage,
+                request.register_garbage,
+                options,
+                request.watched,
+                request.traced,
+                request.one_worker,
+                request.count_traffic,
+                request.count_representatives});
   }
 
  private:

@@ -210,6 +210,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     (*request)->traced = choices.traced;
     (*request)->one_worker = choices.one_worker;
     (*request)->count_traffic = choices.count_traffic;
+    (*request)->count_representatives = choices.count_representatives;
     (*request)->approximation = choices.approximation;
     (*request)->rounding_seed = Random(choices.rounding_seed).fork(result.executions.size()).next();
     Result<LaunchOutcome> outcome = device.launch(module, **request);

@@ -30,6 +30,7 @@ struct LaunchChoices {
   // Variables of modules have what the launch before left in them: a second call of the library.
   bool keep_variables = false;
   bool count_traffic = false;  // LaunchResult::traffic
+  bool count_representatives = false;
 };
 
 // Runs a case's kernel on tensors made by materialize(); outputs are overwritten with what the

@@ -179,6 +179,8 @@ PerfLaunch perf_launch(const CountedLaunch& launch) {
   out.sectors_only_read = traffic.sectors_only_read;
   out.sectors_written = traffic.sectors_written;
   out.tensor_columns = traffic.tensor_columns;
+  out.representatives = traffic.representatives;
+  out.all_ran_because = traffic.all_ran_because;
   std::map<std::tuple<std::string, std::string, std::string>, PerfLine> lines;
   for (const InstructionTraffic& one : traffic.instructions) {
     std::string at = place_of(one.place);

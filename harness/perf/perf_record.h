@@ -49,6 +49,9 @@ struct PerfLaunch {
   Counts totals;
   std::array<std::uint64_t, kInstructionClasses> classes{};  // warp instructions, of each
   std::vector<PerfLine> lines;                               // those that move something, by place
+  // As in LaunchTraffic, of a launch that was counted here.
+  std::int64_t representatives = 0;
+  std::string all_ran_because{};
 
   std::int64_t blocks() const { return grid[0] * grid[1] * grid[2]; }
 

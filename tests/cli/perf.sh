@@ -25,6 +25,7 @@ cp one/latest-perf/perf.json own.json
 
 # Several problems, and the files of a run.
 expect 0 "perf: 1 kernel counted on 2 problems" perf gemm_bf16 --problem 'm=64 n=64 k=64' --problem 'm=128 n=64 k=64' --sm 90 --out several
+expect 0 "6 of 64 ran; the others are alike by their addresses" perf gemm_bf16 --problem 'm=1024 n=1024 k=64' --sm 80 --out large
 for words in "m=64 n=64 k=64" "m=128 n=64 k=64" Roofline "16-bit peak of H100 SXM"; do
   grep -qF "$words" several/latest-perf/report.html || { echo "FAILED: the page lacks $words"; failed=$((failed + 1)); }
 done

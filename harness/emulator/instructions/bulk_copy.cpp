@@ -101,7 +101,8 @@ bool resolve_row(Warp& warp, const Inst& inst, int lane, u64 address, BulkRow& r
   if (!resolve_global_slowly(warp, inst, mask, p, static_cast<int>(row.copied), intent))
     return false;
   row.global = p.host[l];
-  if (warp.counts_traffic()) count_bulk_range(warp, address, row.copied, intent == Intent::read);
+  if (warp.counts_traffic())
+    count_bulk_range(warp, inst, address, row.copied, intent == Intent::read);
   const u64 over = intent == Intent::write ? (kChunk - row.copied % kChunk) % kChunk : 0;
   if (over == 0) return true;
   const u64 end = address + row.copied;

@@ -51,6 +51,9 @@ struct WorkerState {
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
+  // Where blocks are compared: whose outcomes are part of WarpTraffic::path, and what was chosen.
+  std::vector<Comparing> comparing;
+  std::vector<std::uint8_t> chosen;  // BlockWay::chosen
   // A cluster that has not begun, and now will not.
   std::function<std::optional<std::int64_t>()> take_cluster;
 };

@@ -20,6 +20,7 @@
 
 #include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/machine/cta_races.h"
+#include "harness/emulator/machine/representative_blocks.h"
 #include "oracles/base/hash.h"
 #include "oracles/base/random.h"
 #include "oracles/base/threads.h"
@@ -332,7 +333,12 @@ Result<LaunchOutcome> run(const Launch& launch) {
   std::optional<CtaRaces> watcher;
   if (watched) watcher.emplace(launch, workers == 1);
   CtaRaces* const races = watched ? &*watcher : nullptr;
-  if (launch.program.communicates) {
+  Representatives few;
+  if (launch.count_representatives)
+    few = run_representatives(launch, worker_state(launch, nullptr));
+  if (few.worker != nullptr) {
+    results.add(*few.worker);
+  } else if (launch.program.communicates) {
     run_resident(launch, races, results);
   } else {
     std::atomic<std::size_t> next = 0;
@@ -346,6 +352,8 @@ Result<LaunchOutcome> run(const Launch& launch) {
   out.communicates = launch.communicates() || launch.program.takes_clusters;
   out.undecided = watched && watcher->undecided();
   out.unwritten_registers = unwritten_registers_of(launch.program, out);
+  out.traffic.representatives = few.ran;
+  out.traffic.all_ran_because = std::move(few.obstacle);
   if (watched) {
     std::set<std::uint32_t> stores;
     for (const MemoryRange& range : launch.watched)

@@ -39,6 +39,7 @@ struct Launch {
   std::span<const SharedByte> traced = {};
   bool one_worker = false;
   bool count_traffic = false;
+  bool count_representatives = false;
 
   bool given_up() const {
     return options.give_up != nullptr && options.give_up->load(std::memory_order_relaxed);

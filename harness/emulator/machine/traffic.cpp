@@ -28,16 +28,16 @@ void count_global(Warp& warp, const Inst& inst, std::uint32_t lanes, const LaneA
   counts[Counter::global_sectors] += static_cast<std::uint64_t>(sectors);
   counts[Counter::global_least_sectors] += least_sectors(used);
   counts[Counter::global_bytes] += used;
-  SectorSet& touched = warp.cta().traffic().touched[inst.index];
-  const bool reads = access != Access::store,
-             writes = access == Access::store || access == Access::atomic;
+  TouchedSectors& touched = warp.cta().traffic().touched[inst.index];
+  touched.reads = access != Access::store;
+  touched.writes = access == Access::store || access == Access::atomic;
   for (std::size_t i = 0; i < static_cast<std::size_t>(sectors); ++i) {
-    if (!touched.insert(found[i])) {
+    if (!touched.sectors.insert(found[i])) {
       ++counts[Counter::global_repeated_sectors];
       continue;  // the launch knows of it, too
     }
-    if (reads) all.read.insert(found[i]);
-    if (writes) all.written.insert(found[i]);
+    if (touched.reads) all.read.insert(found[i]);
+    if (touched.writes) all.written.insert(found[i]);
   }
 }
 
@@ -125,15 +125,33 @@ std::uint64_t SectorSet::outside(const SectorSet& other) const {
   return count;
 }
 
+std::vector<std::uint64_t> SectorSet::sorted() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [number, page] : pages_) {
+    for (std::uint64_t word = 0; word < kWords; ++word) {
+      for (std::uint64_t left = page[word]; left != 0; left &= left - 1) {
+        all.push_back(64 * (kWords * number + word) +
+                      static_cast<std::uint64_t>(std::countr_zero(left)));
+      }
+    }
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
 void TrafficCounter::join(const TrafficCounter& other) {
+  join_counts(other, 1);
+  read.join(other.read);
+  written.join(other.written);
+}
+
+void TrafficCounter::join_counts(const TrafficCounter& other, std::uint64_t times) {
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    counts[i].add(other.counts[i]);
+    counts[i].add(other.counts[i], times);
     if (other.access[i] == Access::none) continue;
     access[i] = other.access[i];
     bytes[i] = other.bytes[i];
   }
-  read.join(other.read);
-  written.join(other.written);
   tensor_columns = std::max(tensor_columns, other.tensor_columns);
 }
 
@@ -208,11 +226,16 @@ void count_bulk(Warp& warp, const Inst& inst, const BulkBox& box, bool load) {
   if (load) counts[Counter::bulk_fill_bytes] += box.bytes() - copied;
 }
 
-void count_bulk_range(Warp& warp, std::uint64_t address, std::uint64_t bytes, bool load) {
+void count_bulk_range(Warp& warp, const Inst& inst, std::uint64_t address, std::uint64_t bytes,
+                      bool load) {
   TrafficCounter& all = counter_of(warp);
-  SectorSet& sectors = load ? all.read : all.written;
-  for (std::uint64_t s = address / kSectorBytes; s * kSectorBytes < address + bytes; ++s)
-    sectors.insert(s);
+  CtaTraffic& own = warp.cta().traffic();
+  own.moves_by_sectors = own.moves_by_sectors && address % kSectorBytes == 0;
+  TouchedSectors& touched = own.touched[inst.index];
+  (load ? touched.reads : touched.writes) = true;
+  for (std::uint64_t s = address / kSectorBytes; s * kSectorBytes < address + bytes; ++s) {
+    if (touched.sectors.insert(s)) (load ? all.read : all.written).insert(s);
+  }
 }
 
 void count_products(Warp& warp, const Inst& inst, std::uint64_t macs) {

@@ -29,6 +29,7 @@ class SectorSet {
   std::uint64_t size() const;
   // How many of them the other set lacks.
   std::uint64_t outside(const SectorSet& other) const;
+  std::vector<std::uint64_t> sorted() const;
 
  private:
   static constexpr std::uint64_t kWords = 16;  // of a page: 1024 sectors
@@ -45,6 +46,8 @@ struct TrafficCounter {
       : counts(instructions), access(instructions), bytes(instructions) {}
 
   void join(const TrafficCounter& other);
+  // So many CTAs that all count the same; without the sectors.
+  void join_counts(const TrafficCounter& other, std::uint64_t times);
   LaunchTraffic result(const Program& program, const std::vector<std::uint64_t>& executions) const;
 
   std::vector<Counts> counts;  // by instruction, as the next two
@@ -54,11 +57,18 @@ struct TrafficCounter {
   int tensor_columns = 0;  // as in LaunchTraffic
 };
 
+// Sectors that an instruction touches in a CTA.
+struct TouchedSectors {
+  SectorSet sectors;
+  bool reads = false, writes = false;
+};
+
 // The same of one CTA, while it runs.
 struct CtaTraffic {
-  std::unordered_map<std::uint32_t, SectorSet> touched;  // by instruction
-  bool passed_barrier = false;                           // of all warps
-  bool used_memory = true;                               // since then
+  std::unordered_map<std::uint32_t, TouchedSectors> touched;  // by instruction
+  bool moves_by_sectors = true;                               // no row of a bulk copy begins in one
+  bool passed_barrier = false;                                // of all warps
+  bool used_memory = true;                                    // since then
 };
 
 // And of one warp.
@@ -71,6 +81,7 @@ struct WarpTraffic {
   std::uint64_t products = 0;          // so far
   std::uint64_t products_at_copy = 0;  // when the last cp.async was issued
   bool copies_in_flight = false;       // since the last wait for all of them
+  std::uint64_t path = 0;  // a hash of what was executed, by which lanes, and of comparisons
 };
 
 // Lanes that use memory of a space (generic: of any) with `bytes` each.
@@ -79,7 +90,8 @@ void count_access(Warp& warp, const Inst& inst, std::uint32_t lanes, const LaneA
 // A box that a thread moves. `load`: into shared memory.
 void count_bulk(Warp& warp, const Inst& inst, const BulkBox& box, bool load);
 // A range of global memory that a bulk copy uses.
-void count_bulk_range(Warp& warp, std::uint64_t address, std::uint64_t bytes, bool load);
+void count_bulk_range(Warp& warp, const Inst& inst, std::uint64_t address, std::uint64_t bytes,
+                      bool load);
 void count_products(Warp& warp, const Inst& inst, std::uint64_t macs);
 // Columns of tensor memory that the CTA holds now.
 void count_tensor_columns(Warp& warp, int columns);

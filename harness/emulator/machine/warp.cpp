@@ -30,6 +30,7 @@ Warp::Warp(Cta& owner, int index, const Program& program)
     : code_(program.code.data()),
       counts_(owner.worker().counts.data()),
       counted_(owner.worker().traffic != nullptr ? owner.worker().traffic->counts.data() : nullptr),
+      comparing_(owner.worker().comparing.empty() ? nullptr : owner.worker().comparing.data()),
       allocation_cache_(owner.worker().allocation_cache.data()),
       index_(index),
       cta_(&owner),
@@ -96,10 +97,39 @@ void Warp::execute() {
     const std::uint32_t mask = active_ & read(inst.guard);
     if constexpr (Counted) {
       counted_[at][Counter::thread_instructions] += static_cast<std::uint64_t>(std::popcount(mask));
+      add_to_path(std::uint64_t{at} << 32 | mask);
     }
-    if (mask != 0) inst.execute(*this, inst, mask);
+    if (Counted && comparing_ != nullptr && comparing_[at] != Comparing::no) {
+      execute_comparing(inst, mask);
+    } else if (mask != 0) {
+      inst.execute(*this, inst, mask);
+    }
     if (pc_ >= attention_ && !attend()) return;
   }
+}
+
+void Warp::execute_comparing(const Inst& inst, std::uint32_t mask) {
+  if (mask == 0) return;
+  const Comparing kind = comparing_[inst.index];
+  const std::size_t bytes = kind == Comparing::choice64 ? 8 : 4;
+  std::array<std::byte, 256> first{};
+  std::memcpy(first.data(), slot(inst.a), 32 * bytes);
+  inst.execute(*this, inst, mask);
+  std::uint32_t outcome = 0;
+  if (kind == Comparing::comparison) {
+    outcome = scratch_;
+  } else {
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      const std::size_t at = bytes * lane;
+      const bool took = std::memcmp(slot(inst.d) + at, first.data() + at, bytes) == 0;
+      outcome |= std::uint32_t{took} << lane;
+    }
+  }
+  outcome &= mask;
+  add_to_path(outcome);
+  std::uint8_t& choice = cta_->worker().chosen[inst.index];
+  if (outcome != 0) choice |= kTookFirst;
+  if (outcome != mask) choice |= kTookSecond;
 }
 
 // Chooses the group that runs next. False when the warp cannot or should not go on now.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/device/finding.h"
+#include "harness/emulator/decode/block_dependence.h"
 #include "harness/emulator/decode/program.h"
 #include "harness/emulator/machine/async_copies.h"
 #include "harness/emulator/machine/async_products.h"
@@ -184,10 +185,16 @@ class Warp {
   const Allocation*& cached_allocation(const Inst& inst) { return allocation_cache_[inst.index]; }
 
  private:
+  void add_to_path(std::uint64_t what) {
+    traffic_.path = (traffic_.path ^ what) * 0x9e3779b97f4a7c15 + (traffic_.path >> 29);
+  }
+
   // A slot's value, in all lanes.
   void fill(const std::vector<ConstantSlot>& constants, std::uint64_t plus);
   template <bool Counted>
   void execute();
+  // An instruction that compares: its outcome is added to the path.
+  void execute_comparing(const Inst& inst, std::uint32_t mask);
   bool attend();
   bool require_membership(const Inst& inst, std::uint32_t members, std::uint32_t mask);
   // Lanes that wait for lanes which have exited come to their instruction anew: it may need no
@@ -202,7 +209,8 @@ class Warp {
   std::uint32_t* predicates_ = nullptr;
   const Inst* code_ = nullptr;
   std::uint64_t* counts_ = nullptr;
-  Counts* counted_ = nullptr;  // by instruction, where traffic is counted
+  Counts* counted_ = nullptr;             // by instruction, where traffic is counted
+  const Comparing* comparing_ = nullptr;  // WorkerState::comparing, where it is not empty
   const Allocation** allocation_cache_ = nullptr;
   std::uint32_t pc_ = 0;
   std::uint32_t active_ = 0;

@@ -69,6 +69,7 @@ struct KernelOptions {
   std::vector<SharedByte> traced = {};
   bool one_worker = false;
   bool count_traffic = false;
+  bool count_representatives = false;
 };
 
 // Loads `text`, gives it `in` and an output buffer of `out_bytes`, and launches `k`.
@@ -101,6 +102,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.traced = options.traced;
   request.one_worker = options.one_worker;
   request.count_traffic = options.count_traffic;
+  request.count_representatives = options.count_representatives;
   request.parameters.resize(16);
   std::memcpy(request.parameters.data(), &in_address, 8);
   std::memcpy(request.parameters.data() + 8, &out_address, 8);
