@@ -10,6 +10,9 @@
 
 namespace plumbline {
 
+// Of cases that are drawn at random: the most work (Operation::work).
+inline constexpr double kWorkLimit = 3e8;
+
 // What one kernel leaves of its operation's classes: those of which it accepts some draw.
 struct KernelChoices {
   std::vector<int> shapes, layouts;  // indices into the generator's lists

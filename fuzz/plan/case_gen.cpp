@@ -12,7 +12,6 @@ namespace plumbline {
 
 namespace {
 
-constexpr double kWorkLimit = 3e8;
 constexpr int kAttempts = 100;
 
 rc::Gen<Choice> choice_gen(const Generator& generator, const KernelChoices& choices) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fuzz/plan/build_case.h"
 #include "fuzz/plan/domain_fit.h"
 #include "fuzz/plan/plan.h"
 
@@ -14,7 +15,6 @@ namespace {
 constexpr std::uint64_t kFromNothing = 4;
 // A share counts as larger from here on: otherwise nearly every case of a class would be kept.
 constexpr double kLarger = 1.05;
-constexpr double kWorkLimit = 3e8;
 constexpr std::int64_t kLargestStorage = std::int64_t{1} << 26;  // bytes, of all tensors
 constexpr int kAttempts = 20;
 

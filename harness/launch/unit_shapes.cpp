@@ -115,6 +115,39 @@ bool is_tensor_core(std::string_view unit) {
   return unit.starts_with("mma.sync") || unit == "wgmma" || unit.starts_with("tcgen05");
 }
 
+// Whether the PTX has products that add as the contract of one output, or of all others, says.
+Status check_sums(const Manifest& kernel, const std::string& output, const Contract& contract,
+                  const std::vector<UnitUse>& uses, std::string_view file) {
+  const std::string whose =
+      output.empty() ? kernel.name : fmt::format("output {} of {}", output, kernel.name);
+  const auto refused = [&](const std::string& says, const UnitUse& use, std::string_view term,
+                           std::string help) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("the contract of {} says {}, but {}:{} is {}", whose, says, file,
+                             use.line, use.text),
+                 place_in_manifest(kernel, term), std::move(help)};
+  };
+  const std::string sums(format(contract.accumulator).name);
+  const auto has_other_sums = [&](const UnitUse& use) {
+    return use.unit == word_of(unit_of(contract)) && !use.sums.empty() && use.sums != sums;
+  };
+  const auto other = std::ranges::find_if(uses, has_other_sums);
+  if (other != uses.end() && std::ranges::none_of(uses, [&](const UnitUse& use) {
+        return use.unit == other->unit && use.sums == sums;
+      })) {
+    return refused(fmt::format("accumulator = \"{}\"", sums), *other, "accumulator",
+                   fmt::format("write accumulator = \"{}\"", other->sums));
+  }
+  const std::int64_t promised = contract.instruction_k;
+  if (promised == 0 || uses.empty() || !is_tensor_core(word_of(unit_of(contract)))) return {};
+  const UnitUse* use = shortest(uses);
+  const bool fits = use != nullptr ? use->k == promised
+                                   : std::ranges::find(uses, promised, &UnitUse::k) != uses.end();
+  if (fits) return {};
+  return refused(fmt::format("instruction_k = {}", promised), use != nullptr ? *use : uses.front(),
+                 "instruction_k", "correct `instruction_k`");
+}
+
 }  // namespace
 
 std::int64_t short_instruction_k(const Manifest& kernel, std::string_view ptx) {
@@ -153,29 +186,11 @@ Status check_units(const Manifest& kernel, std::string_view ptx, std::string_vie
   if (!uses.empty() && std::ranges::none_of(units, is_tensor_core) && units.contains("fma.f32"))
     return refused("unit = \"fma.f32\"", first_use(), "unit");
   if (!kernel.operation->terms().empty()) return {};
-  const Contract& contract = kernel.promised.contract;
-  const std::string sums(format(contract.accumulator).name);
-  const auto has_other_sums = [&](const UnitUse& use) {
-    return use.unit == word_of(unit_of(contract)) && !use.sums.empty() && use.sums != sums;
-  };
-  const auto other = std::ranges::find_if(uses, has_other_sums);
-  if (other != uses.end() && std::ranges::none_of(uses, [&](const UnitUse& use) {
-        return use.unit == other->unit && use.sums == sums;
-      })) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("the contract of {} says accumulator = \"{}\", but {}:{} is {}",
-                             kernel.name, sums, file, other->line, other->text),
-                 place_in_manifest(kernel, "accumulator"),
-                 fmt::format("write accumulator = \"{}\"", other->sums)};
+  if (Status fits = check_sums(kernel, "", kernel.promised.contract, uses, file); !fits)
+    return fits;
+  for (const auto& [output, promised] : kernel.promised_for) {
+    if (Status fits = check_sums(kernel, output, promised.contract, uses, file); !fits) return fits;
   }
-  const std::int64_t promised = kernel.promised.contract.instruction_k;
-  const UnitUse* use = shortest(uses);
-  if (promised > 0 && use != nullptr && use->k != promised)
-    return refused(fmt::format("instruction_k = {}", promised),
-                   fmt::format("{}:{} is {}", file, use->line, use->text), "instruction_k");
-  if (promised > 0 && use == nullptr && !uses.empty() &&
-      std::ranges::none_of(uses, [&](const UnitUse& u) { return u.k == promised; }))
-    return refused(fmt::format("instruction_k = {}", promised), first_use(), "instruction_k");
   return {};
 }
 

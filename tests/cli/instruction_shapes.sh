@@ -100,5 +100,15 @@ sed 's/schedule = "sequential"/schedule = "any"/' half.toml >open.toml
 expect 2 'has to say how k is added up' verify open --kernel open.toml --profile quick --on emulator --no-corpus --sm 80
 expect 0 'accumulator = "f16"' init half.cu --out -
 
+# An output's own contract is held against the PTX, too: here one of three.
+shipped=$(dirname "$(dirname "$program")")/kernels/shipped/linear_bf16_backward
+for k in 8 16; do
+  { cat "$shipped/linear_bf16_backward.toml"; printf '[contract.dx]\nunit = "mma.sync"\nschedule = "sequential"\ninstruction_k = %s\nepilogue = []\n' $k; } >dx$k.toml
+  cp "$shipped/linear_bf16_backward.cu" .
+  cp "$shipped/linear_bf16_backward.sm_90.ptx" dx$k.sm_90.ptx
+done
+expect 3 'output dx of dx8 says instruction_k = 8, but' verify dx8 --kernel dx8.toml --no-compile --profile quick --on emulator --no-corpus --sm 90 --only 'm=1'
+expect 0 "1 passed" verify dx16 --kernel dx16.toml --no-compile --profile quick --on emulator --no-corpus --sm 90 --only 'm=1'
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a grid along axes that a kernel has of its own: many number the tiles of a matrix in
-// one row, and divide a block's number to find the tile's row and column. There the grid's x is two
-// axes, x = column + columns * row.
+// The blocks of a grid along axes that a kernel has of its own: many number the tiles of a matrix
+// in one row, and divide a block's number to find the tile's row and column. There the grid's x is
+// two axes, x = column + columns * row.
 #pragma once
 
 #include <array>

@@ -200,8 +200,8 @@ class Analysis {
       const std::string line = place.source_line > 0
                                    ? fmt::format("{} of {}", place.source_line, place.source_file)
                                    : fmt::format("{} of the PTX", place.ptx_line);
-      return {fmt::format("{} of `{}` at line {} depends on more than even steps of the block", what,
-                          program_.origin[i]->text, line),
+      return {fmt::format("{} of `{}` at line {} depends on more than even steps of the block",
+                          what, program_.origin[i]->text, line),
               division_};
     }
     return {};
@@ -234,10 +234,10 @@ class Analysis {
     if (name == "%laneid") return up_to(31);
     if (name == "%cluster_ctarank") return number(0);
     if (name == "%cluster_nctarank") return number(1);
-    const bool alike = is_one_of(
-        name, {"%warpid", "%nwarpid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt",
-               "%lanemask_ge", "%lanemask_gt", "%is_explicit_cluster", "%dynamic_smem_size",
-               "%total_smem_size"});
+    const bool alike =
+        is_one_of(name, {"%warpid", "%nwarpid", "%lanemask_eq", "%lanemask_le", "%lanemask_lt",
+                         "%lanemask_ge", "%lanemask_gt", "%is_explicit_cluster",
+                         "%dynamic_smem_size", "%total_smem_size"});
     return alike ? Value{} : kUnknown;
   }
 
@@ -346,13 +346,18 @@ class Analysis {
   std::optional<Value> even(const Instruction& one) const {
     const std::string& op = one.opcode;
     const auto operand = [&](std::size_t i) { return of(one.operands[i]); };
+    // Narrow ones may well wrap around.
+    const bool narrow = std::ranges::any_of(
+        one.modifiers, [](std::string_view m) { return is_integer(m) && bits_of(m) < 32; });
+    if (narrow) return std::nullopt;
     if (op == "mov" || op == "cvta") return operand(1);
     if (op == "cvt" && one.modifiers.size() == 2 && is_integer(one.modifiers[0])) return operand(1);
     if (op == "min" || op == "max") return choice(one);
     if (op == "or") return bitwise_or(operand(1), operand(2));
     if (op == "and") {
       const Value a = operand(1), mask = operand(2);
-      if (a.grows() && mask.number && *mask.number > 0 && std::has_single_bit(static_cast<std::uint64_t>(*mask.number) + 1))
+      if (a.grows() && mask.number && *mask.number > 0 &&
+          std::has_single_bit(static_cast<std::uint64_t>(*mask.number) + 1))
         return better(bitwise_and(a, mask), divided(a, number(*mask.number + 1), false));
       return bitwise_and(a, mask);
     }

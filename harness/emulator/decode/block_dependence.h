@@ -2,13 +2,13 @@
 // Whether the blocks of a grid do the same at addresses that only shift from block to block.
 //
 // Every register is followed through the code, whatever way it takes: a value is the same in all
-// blocks, or it grows by one step for each block along an axis (block_axes.h), or nothing is known of
-// it (what was loaded). If no guard, no branch and no address is of the last
-// kind, then blocks that compare and choose alike take one way, and all that they use of global
-// memory is shifted by whole sectors. A comparison of values that grow is true on one side of a
-// plane through the grid: where it has the same outcome in all corners of a box of blocks, it has
-// it in all of the box (machine/representative_blocks.h). Of a minimum or maximum one operand is
-// chosen by such a comparison.
+// blocks, or it grows by one step for each block along an axis (block_axes.h), or nothing is known
+// of it (what was loaded). If no guard, no branch and no address is of the last kind, then blocks
+// that compare and choose alike take one way, and all that they use of global memory is shifted by
+// whole sectors. A comparison of values that grow is true on one side of a plane through the grid:
+// where it has the same outcome in all corners of a box of blocks, it has it in all of the box
+// (machine/representative_blocks.h). Of a minimum or maximum one operand is chosen by such a
+// comparison.
 //
 // It is assumed that indices of 32 bits do not overflow within a launch.
 #pragma once
@@ -43,6 +43,7 @@ struct BlockWay {
   std::vector<std::uint64_t> executions;
   std::vector<std::uint8_t> chosen;  // which operands of a choice were taken, by any lane
 };
+
 constexpr std::uint8_t kTookFirst = 1, kTookSecond = 2;
 
 // A launch, as far as code may depend on it.

@@ -29,8 +29,11 @@ struct HandlerSet {
   explicit operator bool() const { return base != nullptr; }
 };
 
-// The best of the three on this machine (hwy::SupportedTargets).
+// The best of the three on this machine.
 Handler pick(const HandlerSet& set);
+
+// For tests: pick() goes on as if the machine had these (HWY_AVX2 and the like; 0: what it has).
+void pretend_to_have(std::int64_t targets);
 
 // Few machines still run this one of x86: it is compiled in a third of the time that -O3 takes.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)

@@ -99,8 +99,7 @@ class Blocks {
         return std::move(found.obstacle);
     }
     for (const BlockBox& box : axes_.boxes()) {
-      if (!add(box, box.last))
-        return fmt::format("of {} that ran too few are alike", ran());
+      if (!add(box, box.last)) return fmt::format("of {} that ran too few are alike", ran());
     }
     return "";
   }
@@ -187,8 +186,7 @@ class Blocks {
 
   static std::size_t longest(const BlockBox& box) {
     std::size_t axis = 0;
-    for (std::size_t i = 1; i < kBlockAxes; ++i)
-      axis = box.extent(i) > box.extent(axis) ? i : axis;
+    for (std::size_t i = 1; i < kBlockAxes; ++i) axis = box.extent(i) > box.extent(axis) ? i : axis;
     return axis;
   }
 

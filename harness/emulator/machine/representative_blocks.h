@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Counts what a launch moves from a few of its blocks, where all others are alike by their
 // addresses. That is shown, not assumed: the code has to be such that blocks of one way differ by
-// even shifts (decode/block_dependence.h), and then all blocks of a box are alike where those in its
-// corners are: in what they execute, by which lanes, in how comparisons come out that depend on the
-// block, and in every count. Where the corners differ, as at the edge of a problem, the box is
+// even shifts (decode/block_dependence.h), and then all blocks of a box are alike where those in
+// its corners are: in what they execute, by which lanes, in how comparisons come out that depend on
+// the block, and in every count. Where the corners differ, as at the edge of a problem, the box is
 // divided.
 #pragma once
 

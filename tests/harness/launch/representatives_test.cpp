@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shipped kernels counted from a few of their blocks, as `plumbline perf` counts large problems, and
-// from all of them: every counter of every instruction is the same.
+// Shipped kernels counted from a few of their blocks, as `plumbline perf` counts large problems,
+// and from all of them: every counter of every instruction is the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

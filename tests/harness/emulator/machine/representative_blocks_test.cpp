@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kBytes = 1024 * 1024;
 
-// %r0: thread; %r1, %r2: block along x and y; %r3: 64 * %r1 + thread, a column of 4 bytes in rows of
-// 4096; %d1: that of "out" in the row of the block; %d2: the row of "in".
+// %r0: thread; %r1, %r2: block along x and y; %r3: 64 * %r1 + thread, a column of 4 bytes in rows
+// of 4096; %d1: that of "out" in the row of the block; %d2: the row of "in".
 constexpr std::string_view kAddresses =
     "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y;\n"
     "shl.b32 %r4, %r1, 6; or.b32 %r3, %r4, %r0;\n"
@@ -64,8 +64,8 @@ void expect_all(std::string_view body, std::string_view why) {
 TEST(RepresentativeBlocks, AreTheCornersWhereAddressesShift) {
   expect_representatives("ld.global.u32 %r6, [%d1]; st.global.u32 [%d1], %r6;", 4);
   // A row that all blocks of a row share, and one that all share.
-  expect_representatives("ld.global.u32 %r6, [%d2]; ld.global.u32 %r7, [%in]; st.global.u32 [%d1], %r6;",
-                         4);
+  expect_representatives(
+      "ld.global.u32 %r6, [%d2]; ld.global.u32 %r7, [%in]; st.global.u32 [%d1], %r6;", 4);
 }
 
 TEST(RepresentativeBlocks, OfAnEdgeAreCountedApart) {
@@ -73,7 +73,8 @@ TEST(RepresentativeBlocks, OfAnEdgeAreCountedApart) {
   expect_representatives("setp.lt.u32 %p0, %r3, 1000; @%p0 st.global.u32 [%d1], %r0;", 6);
   // And rows from 12 on.
   expect_representatives(
-      "setp.ge.u32 %p1, %r2, 12; @%p1 ret; setp.lt.u32 %p0, %r3, 1000; @%p0 st.global.u32 [%d1], %r0;",
+      "setp.ge.u32 %p1, %r2, 12; @%p1 ret; setp.lt.u32 %p0, %r3, 1000; @%p0 st.global.u32 [%d1], "
+      "%r0;",
       27);
   // By a selection in place of a guard.
   expect_representatives(
@@ -126,20 +127,30 @@ TEST(RepresentativeBlocks, AreNotTakenWhereBlocksDiffer) {
   // By what was loaded.
   expect_all("ld.global.u32 %r6, [%d1]; setp.gt.u32 %p0, %r6, 0; @%p0 st.global.u32 [%d1], %r0;",
              "the guard of `st.global.u32 [%d1], %r0`");
-  expect_all("ld.global.u32 %r6, [%d1]; mul.wide.u32 %d3, %r6, 4; add.s64 %d3, %in, %d3; "
-             "ld.global.u32 %r7, [%d3];",
-             "the address of");
+  expect_all(
+      "ld.global.u32 %r6, [%d1]; mul.wide.u32 %d3, %r6, 4; add.s64 %d3, %in, %d3; "
+      "ld.global.u32 %r7, [%d3];",
+      "the address of");
   // By a quotient of something else than a block's number.
-  expect_all("add.u32 %r6, %r1, 1; div.u32 %r6, %r6, 3; mul.wide.u32 %d3, %r6, 128; add.s64 %d3, %in, %d3; "
-             "ld.global.u32 %r7, [%d3];",
-             "the address of");
+  expect_all(
+      "add.u32 %r6, %r1, 1; div.u32 %r6, %r6, 3; mul.wide.u32 %d3, %r6, 128; add.s64 %d3, %in, "
+      "%d3; "
+      "ld.global.u32 %r7, [%d3];",
+      "the address of");
+  // By 16 bits of it.
+  expect_all(
+      "cvt.u16.u32 %h0, %r1; cvt.u32.u16 %r6, %h0; mul.wide.u32 %d3, %r6, 128; add.s64 %d4, "
+      "%in, %d3; ld.global.u32 %r7, [%d4];",
+      "the address of");
   // By steps that are no whole sectors.
   expect_all("mul.wide.u32 %d3, %r1, 4; add.s64 %d3, %in, %d3; ld.global.u32 %r7, [%d3];",
              "the step of the address");
   // By a number of turns that grows with the block along both axes.
-  expect_all("mov.u32 %r6, 0; add.u32 %r8, %r1, %r2;\nL: add.u32 %r6, %r6, 1; setp.le.u32 %p0, %r6, %r8; @%p0 bra L;\n"
-             "mad.lo.u32 %r7, %r2, 16, %r1; setp.lt.u32 %p1, %r6, 99; @%p1 st.global.u32 [%d1], %r7;",
-             "too few are alike");
+  expect_all(
+      "mov.u32 %r6, 0; add.u32 %r8, %r1, %r2;\nL: add.u32 %r6, %r6, 1; setp.le.u32 %p0, %r6, %r8; "
+      "@%p0 bra L;\n"
+      "mad.lo.u32 %r7, %r2, 16, %r1; setp.lt.u32 %p1, %r6, 99; @%p1 st.global.u32 [%d1], %r7;",
+      "too few are alike");
   // A block of its own in the middle of the grid.
   expect_all("setp.eq.u32 %p0, %r1, 7; @%p0 st.global.u32 [%d1], %r0;", "the guard");
 }
