@@ -99,7 +99,7 @@ class Blocks {
         return std::move(found.obstacle);
     }
     for (const BlockBox& box : axes_.boxes()) {
-      if (!add(box, box.last)) return fmt::format("of {} that ran too few are alike", ran());
+      if (!add(box, box.last)) return why_not_;
     }
     return "";
   }
@@ -109,13 +109,13 @@ class Blocks {
   std::unique_ptr<WorkerState> take() { return std::move(all_); }
 
  private:
-  // Null where it does not come to its end, where it is one too many, and where it copies rows that
-  // begin within a sector.
+  // Null, and why_not_, where it cannot stand for others, or is one too many.
   const BlockCount* at(const BlockSteps& position) {
     const std::int64_t number = axes_.linear(position);
     const auto known = counts_.find(number);
     if (known != counts_.end()) return known->second.get();
-    if (ran() >= launch_.ctas() / kShare) return nullptr;
+    if (ran() >= launch_.ctas() / kShare)
+      return none(fmt::format("of {} that ran too few are alike", ran()));
     std::ranges::fill(worker_.counts, 0);
     std::ranges::fill(worker_.repeats, 0);
     std::ranges::fill(worker_.chosen, 0);
@@ -123,9 +123,10 @@ class Blocks {
     std::ranges::fill(counted.counts, Counts{});
     counted.tensor_columns = 0;
     cluster_.start(number);
-    if (cluster_.run() != Progress::finished) return nullptr;
+    if (cluster_.run() != Progress::finished) return none("one does not come to its end");
     Cta& cta = *cluster_.ctas().front();
-    if (!cta.traffic().moves_by_sectors) return nullptr;
+    if (!cta.traffic().moves_by_sectors)
+      return none("rows that bulk copies take begin within a sector");
     auto own = std::make_unique<BlockCount>(worker_.counts.size());
     own->way = {worker_.counts, worker_.chosen};
     own->repeats = worker_.repeats;
@@ -134,6 +135,11 @@ class Blocks {
     for (const auto& [instruction, touched] : cta.traffic().touched)
       own->touched[instruction] = {touched.reads, touched.writes, touched.sectors.sorted()};
     return (counts_[number] = std::move(own)).get();
+  }
+
+  const BlockCount* none(std::string why) {
+    why_not_ = std::move(why);
+    return nullptr;
   }
 
   BlockDependence dependence(const BlockBox& box, const BlockWay& way) const {
@@ -254,6 +260,7 @@ class Blocks {
   Cluster cluster_;
   std::map<std::int64_t, std::unique_ptr<BlockCount>> counts_;  // of those that ran, by number
   std::unique_ptr<WorkerState> all_;
+  std::string why_not_;
 };
 
 }  // namespace
