@@ -83,6 +83,14 @@ TEST(RepresentativeBlocks, OfAnEdgeAreCountedApart) {
       6);
 }
 
+// The two halves of a row of blocks read two places, as far apart as 15 steps of 128 sectors.
+TEST(RepresentativeBlocks, CompareAlikeWhereOnlyAnAddressDependsOnIt) {
+  expect_representatives(
+      "setp.lt.u32 %p0, %r1, 8; selp.b64 %d3, 0, 61440, %p0; add.s64 %d4, %in, %d3; ld.global.u32 "
+      "%r6, [%d4];",
+      32);
+}
+
 TEST(RepresentativeBlocks, MayTakeAMinimum) {
   // The last row of "in" stands for those behind it; 512 bytes a block, as far as there are.
   expect_representatives(
