@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "harness/emulator/decode/operand_roles.h"
+#include "harness/emulator/decode/types.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -25,8 +26,8 @@ struct Value {
   std::optional<std::int64_t> at_most = {};  // of a value from 0 on; its step is 0
   std::int64_t multiple_of = 1;              // a power of two
   int fixed_low_bits = 0;                    // of what is not known: so many are alike
-  // Of a value that is 0 in the first block of the grid, in all threads: its steps there, also along
-  // axes on which the box has one block.
+  // Of a value that is 0 in the first block of the grid, in all threads: its steps, also along axes
+  // on which the box has one block.
   std::optional<BlockSteps> whole = {};
 
   bool grows() const { return step != BlockSteps{}; }
@@ -145,17 +146,13 @@ Value bitwise_and(const Value& mask, const Value& other) {
   return mask.alike() && other.alike() ? Value{} : unknown_from(mask, other);
 }
 
-int bits_of(std::string_view type) {
-  int bits = 0;
-  for (const char c : type.substr(1)) bits = 10 * bits + (c - '0');
-  return bits;
+bool is_integer(std::string_view name) {
+  const std::optional<Type> type = type_by_name(name);
+  return type && *type >= Type::b8 && *type <= Type::s64;
 }
 
-bool is_integer(std::string_view type) {
-  const std::string_view digits = type.substr(std::min<std::size_t>(1, type.size()));
-  return !digits.empty() && std::string_view("sub").find(type[0]) != std::string_view::npos &&
-         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-}
+// Of a type that is known.
+int bits_of(std::string_view name) { return bits(*type_by_name(name)); }
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -319,10 +316,10 @@ class Analysis {
     if (bytes > 8 || begin + bytes > launch_.parameters.size()) return {};
     std::uint64_t value = 0;
     std::memcpy(&value, launch_.parameters.data() + begin, bytes);
-    const bool is_signed = one.modifiers.back()[0] == 's';
     const int unused = 64 - bits;
-    return number(is_signed ? static_cast<std::int64_t>(value << unused) >> unused
-                            : static_cast<std::int64_t>(value));
+    return number(is_signed(*type_by_name(one.modifiers.back()))
+                      ? static_cast<std::int64_t>(value << unused) >> unused
+                      : static_cast<std::int64_t>(value));
   }
 
   Value comparison(const Instruction& one) const {
@@ -340,8 +337,6 @@ class Analysis {
     return way_.chosen[at_] == kTookSecond ? b : a;
   }
 
-  static Value better(const Value& a, const Value& b) { return a.known ? a : b; }
-
   // Of arithmetic on integers that keeps even steps; nothing: of something else.
   std::optional<Value> even(const Instruction& one) const {
     const std::string& op = one.opcode;
@@ -355,11 +350,10 @@ class Analysis {
     if (op == "min" || op == "max") return choice(one);
     if (op == "or") return bitwise_or(operand(1), operand(2));
     if (op == "and") {
-      const Value a = operand(1), mask = operand(2);
-      if (a.grows() && mask.number && *mask.number > 0 &&
-          std::has_single_bit(static_cast<std::uint64_t>(*mask.number) + 1))
-        return better(bitwise_and(a, mask), divided(a, number(*mask.number + 1), false));
-      return bitwise_and(a, mask);
+      const Value a = operand(1), mask = operand(2), low = bitwise_and(a, mask);
+      const bool is_remainder = mask.number && *mask.number > 0 &&
+                                std::has_single_bit(static_cast<std::uint64_t>(*mask.number) + 1);
+      return low.known || !is_remainder ? low : divided(a, number(*mask.number + 1), false);
     }
     if (op == "neg") return negative(operand(1));
     if (op == "shl" || op == "shr") {

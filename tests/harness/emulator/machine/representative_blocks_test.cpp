@@ -92,11 +92,12 @@ TEST(RepresentativeBlocks, CompareAlikeWhereOnlyAnAddressDependsOnIt) {
 }
 
 TEST(RepresentativeBlocks, MayTakeAMinimum) {
-  // The last row of "in" stands for those behind it; 512 bytes a block, as far as there are.
+  // The last row of "in" stands for those behind it.
   expect_representatives(
       "min.u32 %r6, %r2, 11; mul.wide.u32 %d3, %r6, 4096; add.s64 %d3, %in, %d3; "
       "ld.global.u32 %r7, [%d3];",
       18);
+  // What is left of 900 columns.
   expect_representatives(
       "sub.s32 %r6, 900, %r3; max.s32 %r7, %r6, 0; min.s32 %r8, %r7, 1; setp.eq.s32 %p0, %r8, 1; "
       "@%p0 st.global.u32 [%d1], %r0;",
@@ -141,9 +142,8 @@ TEST(RepresentativeBlocks, AreNotTakenWhereBlocksDiffer) {
       "the address of");
   // By a quotient of something else than a block's number.
   expect_all(
-      "add.u32 %r6, %r1, 1; div.u32 %r6, %r6, 3; mul.wide.u32 %d3, %r6, 128; add.s64 %d3, %in, "
-      "%d3; "
-      "ld.global.u32 %r7, [%d3];",
+      "add.u32 %r6, %r1, 1; div.u32 %r8, %r6, 3; mul.wide.u32 %d3, %r8, 128; add.s64 %d4, %in, "
+      "%d3; ld.global.u32 %r7, [%d4];",
       "the address of");
   // By 16 bits of it.
   expect_all(
