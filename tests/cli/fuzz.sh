@@ -5,6 +5,7 @@ set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
 . "$(dirname "$(realpath "$0")")/slow_kernel.sh"
+. "$(dirname "$(realpath "$0")")/wait_until.sh"
 
 search=(fuzz gemm_bf16 --on emulator --sm 80 --no-corpus --only 'k<=300 m<=200 n<=200')
 memory=plumbline-out/search/gemm_bf16.txt
@@ -49,10 +50,7 @@ cases=$(python3 "$tests/../../scripts/record_cases.py" slow/out/latest/record.js
 killed() {  # NAME CASES: a search of NAME, killed when record.jsonl has its first line and CASES more
   "$program" fuzz --kernel "$1/$1.toml" --for 60s --seed 1 -j 1 --on emulator --only 'm<=128 n<=128' --corpus "$1/corpus" --out "$1/killed" >"$1.log" 2>&1 &
   local pid=$!
-  for _ in $(seq 300); do
-    sleep 0.1
-    [ "$(cat "$1"/killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt "$2" ] && break
-  done
+  wait_until "$pid" has_lines "$1/killed" "$2"
   sleep 0.2
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null

@@ -3,6 +3,7 @@
 set -eu
 tests=$(dirname "$(realpath "$0")")
 . "$tests/slow_kernel.sh"
+. "$tests/wait_until.sh"
 export PYTHONPATH=$tests/../../scripts PYTHONDONTWRITEBYTECODE=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -10,10 +11,7 @@ cd "$work"
 unset CI
 "$1" verify gemm_bf16 gemm_s8 --profile default --on emulator --no-corpus --out out >log 2>&1 &
 pid=$!
-for _ in $(seq 100); do
-  sleep 0.1
-  [ "$(cat out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break  # the first line is the run's
-done
+wait_until "$pid" has_lines out 1  # the first line is the run's
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?
@@ -46,10 +44,7 @@ kill_at() {
   shift
   "$@" >killed.log 2>&1 &
   pid=$!
-  for _ in $(seq 400); do
-    sleep 0.05
-    [ "$(cat killed/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt "$lines" ] && break
-  done
+  wait_until "$pid" has_lines killed "$lines"
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null || true
 }
@@ -81,10 +76,7 @@ slow_kernel "$2" slow
 "$1" replay "slow m=4 n=4 k=4 value=normal seed=0x1" "slow m=2048 n=2048 k=4 value=normal seed=0x1" \
   --kernel slow/slow.toml --on emulator -j 1 --out slow/out >slow/log 2>&1 &
 pid=$!
-for _ in $(seq 200); do
-  sleep 0.1
-  [ "$(cat slow/out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
-done
+wait_until "$pid" has_lines slow/out 1
 sleep 0.5
 kill -INT "$pid"
 start=$SECONDS
@@ -104,10 +96,7 @@ PY
 "$1" verify gemm_bf16 slow --kernel slow/slow.toml --profile quick --only class=normal --on emulator --sm 80 --no-corpus -j 1 \
   --out both >both.log 2>&1 &
 pid=$!
-for _ in $(seq 600); do
-  sleep 0.1
-  grep -q '"kernel":"slow"' both/[0-9a-f]*/record.jsonl 2>/dev/null && break
-done
+wait_until "$pid" has_lines both 0 '"kernel":"slow"'
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?
@@ -132,10 +121,7 @@ sed 's/f32\.bf16\.bf16\.f32/f32.f16.f16.f32/' "$2"/shipped/gemm_bf16/gemm_bf16.s
 "$1" replay "broken m=4 n=4 k=4 value=normal seed=0x1" "slow m=2048 n=2048 k=4 value=normal seed=0x1" \
   --kernel broken/broken.toml --kernel slow/slow.toml --on emulator -j 1 --out broken/out >broken/log 2>&1 &
 pid=$!
-for _ in $(seq 200); do
-  sleep 0.1
-  [ "$(cat broken/out/[0-9a-f]*/record.jsonl 2>/dev/null | wc -l)" -gt 1 ] && break
-done
+wait_until "$pid" has_lines broken/out 1
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?

@@ -3,6 +3,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
+. "$tests/wait_until.sh"
 run=(verify gemm_bf16 gemm_grouped_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones')
 
 check() { # check WHAT COMMAND...
@@ -59,10 +60,7 @@ killed() {
   shift 3
   "$program" "$@" --jobs 1 --out "$folder" >/dev/null 2>&1 &
   pid=$!
-  for ((i = 0; i < 600; ++i)); do
-    (($(cat "$folder"/[0-9a-f]*/record.jsonl 2>/dev/null | grep -c "$pattern") >= count)) && break
-    sleep 0.1
-  done
+  wait_until "$pid" has_lines "$folder" "$((count - 1))" "$pattern"
   kill -KILL $pid
   wait $pid 2>/dev/null
   [ ! -e "$folder"/*/record.json ] && return

@@ -4,6 +4,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
+. "$tests/wait_until.sh"
 
 expect 0 "on emulator sm_90, all 2^16 inputs" scan cvt.rn.satfinite.e4m3x2.f16x2 --on emulator
 expect 0 "exact every result is the exact one, rounded" scan cvt.rn.satfinite.e4m3x2.f16x2 --on emulator
@@ -31,7 +32,7 @@ expect 3 "sm_100" scan cvt.rn.f16x2.e2m1x2 --sm 90 --on emulator
 # What was scanned before Ctrl-C stays.
 "$program" scan tanh.approx.f16 ex2.approx.f32 --on emulator >interrupted.txt 2>&1 &
 pid=$!
-for _ in $(seq 200); do grep -q within interrupted.txt && break; sleep 0.05; done
+wait_until "$pid" grep -q within interrupted.txt
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || { echo "FAILED: an interrupted scan does not end with 130"; failed=$((failed + 1)); }
