@@ -118,6 +118,17 @@ Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::stri
   for (std::size_t i = 0; i < manifests_.size(); ++i) {
     if (chosen[i]) matches.push_back(&manifests_[i]);
   }
+  // A verdict on a shipped kernel would be taken for one on the kernel of the manifest.
+  if (any_added && std::ranges::none_of(matches, &Manifest::added)) {
+    std::vector<std::string_view> added;
+    for (const Manifest& manifest : manifests_) {
+      if (manifest.added) added.push_back(manifest.name);
+    }
+    return bad_input(fmt::format("no kernel of the manifests given by --kernel ({}) is among those "
+                                 "that are named",
+                                 fmt::join(added, ", ")),
+                     "name it as well, or leave the names away");
+  }
   return matches;
 }
 

@@ -93,6 +93,7 @@ copy own gemm_bf16 "s/^block .*/block = ['2560']/"
 expect 3 "a block of 2560 x 1 x 1 threads; 1024 x 1024 x 64 are the most" replay "own m=1 n=1 k=1 value=ones seed=0x1" --kernel own/own.toml --on emulator
 copy own gemm_bf16 's/^source/source/'
 expect 0 "own" list kernels --kernel own/own.toml
+expect 2 "no kernel of the manifests given by --kernel (own) is among those that are named" verify gemm_bf16 --kernel own/own.toml
 expect 4 "plumbline mutants --kernel own/own.toml --auto 50" mutants --kernel own/own.toml
 # A kernel of the kernel folder is checked when it is listed.
 copy own gemm_bf16 's/"s64 ld_b", //'

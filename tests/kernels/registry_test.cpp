@@ -84,6 +84,10 @@ TEST(Registry, TakesManifestsFromOutside) {
   // A command line that names a manifest, and no kernel, means none of the others.
   EXPECT_EQ(matches(*registry, {}), "mine");
   EXPECT_EQ(matches(*registry, {"*"}), "gemm_bf16 mine");
+  EXPECT_EQ(
+      matches(*registry, {"gemm_bf16"}),
+      "no kernel of the manifests given by --kernel (mine) is among those that are named (name "
+      "it as well, or leave the names away)");
   const Status again = registry->add(mine);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().text(), mine + ": a kernel named mine is there already, from " + mine +
