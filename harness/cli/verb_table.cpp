@@ -402,7 +402,7 @@ constexpr std::array<Example, 3> kCompletionExamples = {{
 
 constexpr std::array<std::string_view, 4> kDevices = {"auto", "emulator", "gpu", "both"};
 constexpr std::array<std::string_view, 3> kProfiles = {"quick", "default", "deep"};
-constexpr std::array<std::string_view, 3> kFormats = {"human", "line", "json"};
+constexpr std::array<std::string_view, 3> kOutputFormats = {"human", "line", "json"};
 constexpr std::array<std::string_view, 3> kColors = {"auto", "always", "never"};
 
 constexpr std::string_view kKernels =
@@ -472,7 +472,7 @@ std::span<const Verb> verb_table() { return kVerbs; }
 std::span<const std::string_view> flag_choices(std::string_view flag) {
   if (flag == "--on") return kDevices;
   if (flag == "--profile") return kProfiles;
-  if (flag == "--format") return kFormats;
+  if (flag == "--format") return kOutputFormats;
   if (flag == "--color") return kColors;
   return {};
 }

@@ -24,6 +24,7 @@ void CodeCoverage::add(const std::string& kernel, const std::string& device, con
   Code& code = codes_[{kernel, device}];
   if (code.places.empty()) {
     code.places = module.code();
+    for (const CodePlace& place : code.places) code.sources.push_back(source_of(place));
     if (!code.places.empty())
       code.executed.resize(static_cast<std::size_t>(code.places.back().ptx_line) + 1);
     code.repeated.resize(code.executed.size());
@@ -45,14 +46,14 @@ CodeParts CodeCoverage::Code::parts() const {
   CodeParts parts;
   // A compiler makes several loops of one: what one of them repeats is repeated.
   std::set<std::string> reached_loops, repeated_loops;
-  for (const CodePlace& place : places) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     ++parts.instructions;
-    const auto line = static_cast<std::size_t>(place.ptx_line);
+    const auto line = static_cast<std::size_t>(places[i].ptx_line);
     if (!executed[line]) {
-      parts.missing[source_of(place)].push_back(place.ptx_line);
-    } else if (place.repeats_loop) {
-      reached_loops.insert(source_of(place));
-      if (repeated[line]) repeated_loops.insert(source_of(place));
+      parts.missing[sources[i]].push_back(places[i].ptx_line);
+    } else if (places[i].repeats_loop) {
+      reached_loops.insert(sources[i]);
+      if (repeated[line]) repeated_loops.insert(sources[i]);
     }
   }
   parts.reached.assign(reached_loops.begin(), reached_loops.end());

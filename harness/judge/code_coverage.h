@@ -33,6 +33,7 @@ class CodeCoverage {
  private:
   struct Code {
     std::vector<CodePlace> places;
+    std::vector<std::string> sources;      // of each place, as it is shown
     std::vector<bool> executed, repeated;  // by PTX line
     bool has_grown = false;                // since it was last asked
 

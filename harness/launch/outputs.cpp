@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "oracles/base/hash.h"
@@ -11,11 +12,18 @@
 namespace plumbline {
 namespace {
 
-// Storage elements no logical element reaches: padding between rows, gaps between batches.
-std::vector<bool> reached_elements(const TensorLayout& layout) {
-  std::vector<bool> reached(static_cast<std::size_t>(layout.storage_elements()), false);
-  for_each_element(layout,
-                   [&](std::int64_t index) { reached[static_cast<std::size_t>(index)] = true; });
+// 1 for storage elements that a logical one reaches, 0 for the padding between rows and the gaps
+// between batches.
+std::vector<std::uint8_t> reached_elements(const TensorLayout& layout) {
+  std::vector<std::uint8_t> reached(static_cast<std::size_t>(layout.storage_elements()), 0);
+  for_each_row(layout, [&](std::int64_t index, std::int64_t step, std::int64_t count) {
+    std::uint8_t* first = reached.data() + index;
+    if (step == 1) {
+      std::fill_n(first, count, std::uint8_t{1});
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) first[i * step] = 1;
+    }
+  });
   return reached;
 }
 
@@ -57,7 +65,14 @@ std::vector<std::byte> poison_bytes(const TensorLayout& layout) {
   const std::uint64_t code = poison_code(f);
   const auto width = static_cast<std::size_t>(f.storage_bytes());
   std::vector<std::byte> bytes(static_cast<std::size_t>(layout.storage_bytes()));
-  for (std::size_t at = 0; at < bytes.size(); at += width) std::memcpy(&bytes[at], &code, width);
+  if (bytes.empty()) return bytes;
+  std::size_t filled = width;
+  std::memcpy(bytes.data(), &code, filled);
+  while (filled < bytes.size()) {  // as much again as there is
+    const std::size_t more = std::min(filled, bytes.size() - filled);
+    std::memcpy(bytes.data() + filled, bytes.data(), more);
+    filled += more;
+  }
   return bytes;
 }
 
@@ -65,13 +80,13 @@ void check_padding(const Case& test_case, const TensorSpec& spec, std::span<cons
                    const Tensor& got, LaunchResult& result) {
   if (spec.layout.storage_elements() == spec.layout.count()) return;
   const auto width = static_cast<std::size_t>(format(spec.layout.format).storage_bytes());
-  const std::vector<bool> reached = reached_elements(spec.layout);
+  const std::vector<std::uint8_t> reached = reached_elements(spec.layout);
   Finding finding;
   finding.kind = FindingKind::write_outside_output;
   finding.kernel = test_case.kernel->name;
   finding.occurrences = 0;
   for (std::size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i] || std::memcmp(&before[i * width], &got.storage[i * width], width) == 0)
+    if (reached[i] != 0 || std::memcmp(&before[i * width], &got.storage[i * width], width) == 0)
       continue;
     if (finding.occurrences++ == 0) {
       finding.message = fmt::format(

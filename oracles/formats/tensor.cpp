@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -54,23 +53,6 @@ std::optional<std::int64_t> checked_storage_elements(const TensorLayout& layout)
     if (!reach) return std::nullopt;
   }
   return sum(*reach, 1);
-}
-
-// memcpy of a size that a compiler knows is an instruction.
-void copy_element(void* to, const void* from, std::size_t size) {
-  switch (size) {
-    case 1:
-      std::memcpy(to, from, 1);
-      return;
-    case 2:
-      std::memcpy(to, from, 2);
-      return;
-    case 4:
-      std::memcpy(to, from, 4);
-      return;
-    default:
-      std::memcpy(to, from, size);
-  }
 }
 
 // storage_index() in integers as narrow as the index: most are below 2^32, and processors divide
@@ -180,21 +162,5 @@ TensorLayout dense_layout(FormatId format, std::vector<std::int64_t> shape) {
 
 Tensor::Tensor(TensorLayout tensor_layout)
     : layout(std::move(tensor_layout)), storage(static_cast<std::size_t>(layout.storage_bytes())) {}
-
-std::uint64_t Tensor::bits_at(std::int64_t storage_index) const {
-  const auto size = static_cast<std::size_t>(plumbline::format(layout.format).storage_bytes());
-  const std::size_t position = static_cast<std::size_t>(storage_index) * size;
-  PLUMB_ASSERT(storage_index >= 0 && position + size <= storage.size());
-  std::uint64_t bits = 0;
-  copy_element(&bits, storage.data() + position, size);
-  return bits;
-}
-
-void Tensor::set_bits_at(std::int64_t storage_index, std::uint64_t bits) {
-  const auto size = static_cast<std::size_t>(plumbline::format(layout.format).storage_bytes());
-  const std::size_t position = static_cast<std::size_t>(storage_index) * size;
-  PLUMB_ASSERT(storage_index >= 0 && position + size <= storage.size());
-  copy_element(storage.data() + position, &bits, size);
-}
 
 }  // namespace plumbline

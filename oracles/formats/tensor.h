@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "oracles/base/assert.h"
 #include "oracles/base/result.h"
 #include "oracles/formats/format.h"
 
@@ -53,14 +55,52 @@ struct Tensor {
   // Zero-filled storage.
   explicit Tensor(TensorLayout tensor_layout);
 
-  std::uint64_t bits_at(std::int64_t storage_index) const;
-  void set_bits_at(std::int64_t storage_index, std::uint64_t bits);
+  std::uint64_t bits_at(std::int64_t storage_index) const {
+    std::uint64_t bits = 0;
+    const std::size_t size = element_bytes();
+    copy_element(&bits, storage.data() + position(storage_index, size), size);
+    return bits;
+  }
+
+  void set_bits_at(std::int64_t storage_index, std::uint64_t bits) {
+    const std::size_t size = element_bytes();
+    copy_element(storage.data() + position(storage_index, size), &bits, size);
+  }
 
   // By logical row-major linear index.
   std::uint64_t bits(std::int64_t linear) const { return bits_at(layout.storage_index(linear)); }
 
   void set_bits(std::int64_t linear, std::uint64_t bits) {
     set_bits_at(layout.storage_index(linear), bits);
+  }
+
+ private:
+  std::size_t element_bytes() const {
+    return static_cast<std::size_t>(format(layout.format).storage_bytes());
+  }
+
+  // Of an element of so many bytes, in the storage.
+  std::size_t position(std::int64_t storage_index, std::size_t size) const {
+    const std::size_t at = static_cast<std::size_t>(storage_index) * size;
+    PLUMB_ASSERT(storage_index >= 0 && at + size <= storage.size());
+    return at;
+  }
+
+  // memcpy of a size that a compiler knows is an instruction.
+  static void copy_element(void* to, const void* from, std::size_t size) {
+    switch (size) {
+      case 1:
+        std::memcpy(to, from, 1);
+        return;
+      case 2:
+        std::memcpy(to, from, 2);
+        return;
+      case 4:
+        std::memcpy(to, from, 4);
+        return;
+      default:
+        std::memcpy(to, from, 8);
+    }
   }
 };
 

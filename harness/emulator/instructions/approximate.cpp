@@ -276,7 +276,9 @@ u64 approximate_code(const Format& to, u64 code, bool ftz, const ApproximationEr
 
 // What an instruction gives for what is known of its result.
 u32 result_of(const Known& known, const ApproximationErrors& errors, u64 salt) {
-  const auto scaled = [&](double x) { return static_cast<float>(std::ldexp(x, known.scale)); };
+  // An f32 and what scales it are within the range of double: the product is exact.
+  const double power = __builtin_bit_cast(double, static_cast<u64>(1023 + known.scale) << 52);
+  const auto scaled = [&](double x) { return static_cast<float>(x * power); };
   float magnitude = scaled(static_cast<double>(as_float(chosen(known, errors, salt))));
   if (std::isinf(magnitude) && !std::isinf(scaled(known.value)))
     magnitude = std::numeric_limits<float>::max();

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "harness/emulator/machine/cluster.h"
@@ -306,12 +307,15 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range,
 std::vector<Finding> unwritten_registers_of(const Program& program, const LaunchOutcome& outcome) {
   FindingLog log;
   if (program.unwritten_registers.empty()) return {};
-  std::set<int> lines;  // that ran
+  std::unordered_set<int> lines;  // that ran, of those that read
+  for (const Program::UnwrittenRegister& one : program.unwritten_registers)
+    lines.insert(program.origin[one.reader]->line);
+  std::unordered_set<int> ran;
   for (const InstructionCount& count : outcome.executions) {
-    if (count.executions > 0) lines.insert(count.ptx_line);
+    if (count.executions > 0 && lines.contains(count.ptx_line)) ran.insert(count.ptx_line);
   }
   for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
-    if (!lines.contains(program.origin[one.reader]->line)) continue;
+    if (!ran.contains(program.origin[one.reader]->line)) continue;
     log.add(FindingKind::unwritten_register, program, one.reader, {0, 0, 0}, -1, -1, [&] {
       return fmt::format(
           "reads {}, which nothing has written on some way there; with something else in "

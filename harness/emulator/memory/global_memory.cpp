@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -23,10 +24,18 @@ constexpr std::uint64_t kLargeVariable = std::uint64_t{64} << 20;
 // still misses.
 constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 
-// Linux gives a mapping of whole large pages an address that fits them.
+// Of all spare pages of one memory.
+constexpr std::size_t kMostSpare = std::size_t{64} << 20;
+constexpr std::size_t kSmallest = 4096;
+
+// Linux gives a mapping of whole large pages an address that fits them. Smaller ones are powers of
+// two, so that they fit others later.
 std::size_t mapped(std::size_t bytes) {
-  return bytes < kLargePage ? bytes : (bytes + kLargePage - 1) / kLargePage * kLargePage;
+  return bytes < kLargePage ? std::bit_ceil(std::max(bytes, kSmallest))
+                            : (bytes + kLargePage - 1) / kLargePage * kLargePage;
 }
+
+std::size_t bytes_of_marks(std::size_t bytes) { return (bytes / 4 + 1) * sizeof(AccessMark); }
 
 }  // namespace
 
@@ -43,8 +52,13 @@ Pages::~Pages() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
-void Pages::clear() {
-  if (data_ != nullptr) ::madvise(data_, bytes_, MADV_DONTNEED);
+void Pages::clear(std::size_t used) {
+  if (data_ == nullptr) return;
+  if (bytes_ <= kLargePage) {
+    std::memset(data_, 0, used);
+  } else {
+    ::madvise(data_, bytes_, MADV_DONTNEED);
+  }
 }
 
 Pages::Pages(Pages&& other) noexcept
@@ -56,14 +70,30 @@ Pages& Pages::operator=(Pages&& other) noexcept {
   return *this;
 }
 
+Pages SparePages::take(std::size_t bytes) {
+  const auto found = pages_.find(mapped(bytes));
+  if (found == pages_.end() || found->second.empty()) return Pages(bytes);
+  Pages pages = std::move(found->second.back());
+  found->second.pop_back();
+  bytes_ -= pages.size();
+  return pages;
+}
+
+void SparePages::give(Pages pages, std::size_t used) {
+  if (pages.size() > kLargePage || bytes_ + pages.size() > kMostSpare) return;
+  pages.clear(used);
+  bytes_ += pages.size();
+  pages_[pages.size()].push_back(std::move(pages));
+}
+
 Status GlobalMemory::place(std::uint64_t base, std::uint64_t bytes, std::string_view label,
                            bool of_module) {
   auto allocation = std::make_unique<Allocation>();
   // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one
   // gets a page.
-  allocation->data_pages = Pages(std::max<std::uint64_t>(bytes, 1));
-  allocation->written_pages = Pages(std::max<std::uint64_t>(bytes, 1));
-  allocation->mark_pages = Pages((bytes / 4 + 1) * sizeof(AccessMark));
+  allocation->data_pages = spare_.take(std::max<std::uint64_t>(bytes, 1));
+  allocation->written_pages = spare_.take(std::max<std::uint64_t>(bytes, 1));
+  allocation->mark_pages = spare_.take(bytes_of_marks(bytes));
   allocation->data = allocation->data_pages.data();
   allocation->written = reinterpret_cast<std::uint8_t*>(allocation->written_pages.data());
   allocation->marks = reinterpret_cast<AccessMark*>(allocation->mark_pages.data());
@@ -107,6 +137,14 @@ Result<std::uint64_t> GlobalMemory::allocate_pieces(std::uint64_t bytes, std::ui
 }
 
 void GlobalMemory::release_buffers() {
+  for (const auto& allocation : allocations_) {
+    if (allocation->of_module) continue;
+    const auto bytes = static_cast<std::size_t>(allocation->bytes);
+    spare_.give(std::move(allocation->data_pages), bytes);
+    spare_.give(std::move(allocation->written_pages), bytes);
+    spare_.give(std::move(allocation->mark_pages),
+                allocation->may_be_marked ? bytes_of_marks(bytes) : 0);
+  }
   std::erase_if(allocations_, [](const auto& allocation) { return !allocation->of_module; });
   next_global_ = 0;
 }
@@ -126,7 +164,7 @@ bool GlobalMemory::has_changed_variables() const {
 void GlobalMemory::release_all() {
   release_buffers();
   for (const auto& allocation : allocations_) {
-    allocation->data_pages.clear();
+    allocation->data_pages.clear(allocation->bytes);
     std::ranges::copy(allocation->initial, allocation->data);
   }
 }
@@ -141,7 +179,8 @@ Status GlobalMemory::initialise(std::uint64_t variable, std::span<const std::byt
 
 void GlobalMemory::clear_marks() {
   for (const auto& allocation : allocations_) {
-    if (!allocation->fully_written) allocation->mark_pages.clear();
+    if (allocation->may_be_marked) allocation->mark_pages.clear(bytes_of_marks(allocation->bytes));
+    allocation->may_be_marked = !allocation->fully_written;
   }
 }
 

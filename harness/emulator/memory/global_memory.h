@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,12 +29,26 @@ class Pages {
 
   std::byte* data() const { return data_; }
 
-  // All zero again.
-  void clear();
+  std::size_t size() const { return bytes_; }  // at least what was asked for
+
+  // All zero again, where no more than the first `used` bytes are anything else.
+  void clear(std::size_t used);
 
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+};
+
+// Small pages that allocations have given back, all zero: the tensors of a case have about the
+// sizes of those before, and to clear them takes less than to get others from the system.
+class SparePages {
+ public:
+  Pages take(std::size_t bytes);
+  void give(Pages pages, std::size_t used);
+
+ private:
+  std::map<std::size_t, std::vector<Pages>> pages_;  // by size
+  std::size_t bytes_ = 0;                            // of all of them
 };
 
 // Whether several CTAs used a word; they are kept elsewhere then. Readers: all of them only read,
@@ -72,7 +87,8 @@ struct Allocation {
   // of the inputs of a launch that it does not write; never of variables of modules, which kernels
   // write.
   bool fully_written = false;
-  AccessMark* marks = nullptr;     // of every 4 bytes; all zero outside a launch that is watched
+  AccessMark* marks = nullptr;  // of every 4 bytes; all zero before a launch that is watched
+  bool may_be_marked = false;
   bool of_module = false;          // a .global variable: survives release_all()
   std::vector<std::byte> initial;  // of a .global variable, without the zeros at its end
   std::string label;
@@ -122,6 +138,7 @@ class GlobalMemory {
   Status place(std::uint64_t base, std::uint64_t bytes, std::string_view label, bool of_module);
 
   std::vector<std::unique_ptr<Allocation>> allocations_;  // in address order
+  SparePages spare_;
   std::uint64_t next_global_ = 0, next_module_ = 0;
 };
 
