@@ -19,6 +19,8 @@ namespace plumbline {
 
 using LaneRegister = std::uint32_t[32];
 
+struct OpenMma;  // mma_workspace.h
+
 struct MmaShape {
   int m, n, k;
 };
@@ -62,6 +64,10 @@ int c_registers(const MmaKind& kind);
 // `scales`: of a kind that has them.
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d, const MmaScales* scales = nullptr);
+
+// Of the outputs that the vector path left open; it did the others.
+void mma_spec_of_open(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+                      const LaneRegister* c, LaneRegister* d, const OpenMma& rest);
 
 // False when it declines; d is then untouched.
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,

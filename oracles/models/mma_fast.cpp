@@ -4,6 +4,7 @@
 // call.
 #include "oracles/models/mma.h"
 
+#include <algorithm>
 #include <tuple>
 
 #undef HWY_TARGET_INCLUDE
@@ -28,7 +29,8 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
-               LaneRegister*, FloatOperands&, bool) {
+               LaneRegister*, FloatOperands&, bool, OpenMma& rest) {
+  for (std::uint16_t& rows : rest.open) rows = 0xffff;
   return false;
 }
 
@@ -43,8 +45,28 @@ struct Mma {
   const Operands& operands;
   const NodeConstants& constants;
   OutputTile& tile;
-  Checks& checks;
+  OpenMma& rest;
 };
+
+// Those of the block whose checks failed.
+void note_open(const Checks& checks, int pair, int row, OpenMma& rest) {
+  alignas(64) std::int16_t highest[2 * kLanes];
+  alignas(64) std::uint16_t lowest[2 * kLanes];
+  alignas(64) std::uint32_t magnitude[kLanes];
+  hn::Store(checks.highest, Halves(), highest);
+  hn::Store(checks.lowest, UnsignedHalves(), lowest);
+  hn::Store(checks.magnitude, Words(), magnitude);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int odd = 0; odd < 2; ++odd) {
+      const int half = 2 * lane + odd;
+      if (highest[half] <= kHighestAlignment && lowest[half] >= kLowestAlignment &&
+          magnitude[lane] <= kLargestMagnitude)
+        continue;
+      for (int r = 0; r < kRowVectors; ++r)
+        rest.open[2 * pair + odd] |= static_cast<std::uint16_t>(1 << (row + r * kLanes + lane));
+    }
+  }
+}
 
 HWY_INLINE Block load_block(const OutputTile& tile, int pair, int row) {
   Block block;
@@ -72,10 +94,12 @@ HWY_INLINE void run_in_order(Mma mma) {
   for (int row = 0; row < 16; row += kBlockRows) {
     for (int pair = 0; pair < 4; ++pair) {
       Block block = load_block(mma.tile, pair, row);
-      node<Node, 0, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      Checks checks;
+      node<Node, 0, 1, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       if constexpr (kNodes == 2) {
-        node<Node, kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+        node<Node, kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       }
+      if (!checks.good()) note_open(checks, pair, row, mma.rest);
       store_block(block, pair, row, mma.tile);
     }
   }
@@ -90,15 +114,17 @@ HWY_INLINE void run_joined(Mma mma) {
       for (int r = 0; r < kRowVectors; ++r) {
         block.rows[r].x = block.rows[r].y = hn::Zero(Floats());
       }
-      node<ByteNode, 0, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
-      node<ByteNode, 1, 2, kCount>(mma.operands, pair, row, mma.constants, block, mma.checks);
+      Checks checks;
+      node<ByteNode, 0, 2, kCount>(mma.operands, pair, row, mma.constants, block, checks);
+      node<ByteNode, 1, 2, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       const Block c = load_block(mma.tile, pair, row);
       for (int r = 0; r < kRowVectors; ++r) {
         // Inf and NaN exceed the highest exponent.
-        mma.checks.highest = hn::Max(mma.checks.highest, accumulator_exponents(c.rows[r]));
+        checks.highest = hn::Max(checks.highest, accumulator_exponents(c.rows[r]));
         block.rows[r].x = hn::Add(c.rows[r].x, block.rows[r].x);
         block.rows[r].y = hn::Add(c.rows[r].y, block.rows[r].y);
       }
+      if (!checks.good()) note_open(checks, pair, row, mma.rest);
       store_block(block, pair, row, mma.tile);
     }
   }
@@ -138,7 +164,8 @@ HWY_INLINE void run(const FastFloatPlan& plan, Mma mma) {
 }
 
 bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
-               const LaneRegister* c, LaneRegister* d, FloatOperands& operands, bool same_a) {
+               const LaneRegister* c, LaneRegister* d, FloatOperands& operands, bool same_a,
+               OpenMma& rest) {
   const bool joined =
       plan.chain == FastChain::join_one_one || plan.chain == FastChain::join_two_two;
   if (!same_a) {
@@ -149,16 +176,14 @@ bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegis
   const bool b_finite = with_input(
       plan.b, [&](auto input) HWY_ATTR { return load_b(input, b, plan.registers, operands); });
   if (joined) group_b_by_halves(plan.registers, operands);
-  if (!operands.a_finite || !b_finite) return false;
-
   OutputTile tile;
   load_tile(c, tile);
   const NodeConstants constants(plan);
-  Checks checks;
-  run(plan, {operands, constants, tile, checks});
-  if (!checks.good()) return false;
-  store_tile(tile, d);
-  return true;
+  run(plan, {operands, constants, tile, rest});
+  const bool all = operands.a_finite && b_finite &&
+                   std::ranges::all_of(rest.open, [](std::uint16_t rows) { return rows == 0; });
+  store_tile(tile, all ? d : rest.d);
+  return all;
 }
 
 bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneRegister* b,
@@ -223,9 +248,15 @@ bool MmaPlan::is_for(const MmaKind& kind) const {
 
 bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
                        LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
+  OpenMma rest;
+  return run_fast(a, b, c, d, workspace, same_a, rest);
+}
+
+bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                       LaneRegister* d, MmaWorkspace& workspace, bool same_a, OpenMma& rest) const {
   switch (path_) {
     case Path::floats:
-      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a);
+      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a, rest);
     case Path::integers:
       return HWY_DYNAMIC_DISPATCH(integer_mma)(integers_, a, b, c, d, workspace.integers, same_a);
     case Path::specification:
@@ -236,7 +267,13 @@ bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneR
 
 void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
                   LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
-  if (!run_fast(a, b, c, d, workspace, same_a)) mma_spec(kind_, a, b, c, d);
+  OpenMma rest;
+  if (run_fast(a, b, c, d, workspace, same_a, rest)) return;
+  if (path_ == Path::floats) {
+    mma_spec_of_open(kind_, a, b, c, d, rest);
+  } else {
+    mma_spec(kind_, a, b, c, d);
+  }
 }
 
 bool MmaPlan::unpacks_a_as(const MmaPlan& other) const {

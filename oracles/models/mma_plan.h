@@ -26,6 +26,9 @@ class MmaPlan {
   bool unpacks_a_as(const MmaPlan& other) const;
 
  private:
+  bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                LaneRegister* d, MmaWorkspace& workspace, bool same_a, OpenMma& rest) const;
+
   enum class Path : std::uint8_t { specification, floats, integers };
 
   MmaKind kind_;

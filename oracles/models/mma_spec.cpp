@@ -11,6 +11,7 @@
 #include "oracles/formats/decode.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/mma_layout.h"
+#include "oracles/models/mma_workspace.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline {
@@ -208,6 +209,34 @@ bool mma_exists(const MmaKind& kind) {
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d, const MmaScales* scales) {
   mma_with(kind, a, b, c, d, scales, nullptr);
+}
+
+void mma_spec_of_open(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+                      const LaneRegister* c, LaneRegister* d, const OpenMma& rest) {
+  PLUMB_ASSERT(kind.accumulator == FormatId::f32 && kind.scale.block == 0);
+  const Matrices m = unpacked(kind, a, b, c);
+  const auto is_special = [](const Decoded& value) {
+    return value.cls == ValueClass::nan || value.cls == ValueClass::infinite;
+  };
+  std::uint16_t special_rows = 0;
+  for (int row = 0; row < kMmaRows; ++row) {
+    if (std::any_of(m.a[row].begin(), m.a[row].begin() + kind.shape.k, is_special))
+      special_rows |= static_cast<std::uint16_t>(1 << row);
+  }
+  std::array<std::uint16_t, kMmaColumns> open;
+  for (int column = 0; column < kMmaColumns; ++column) {
+    const auto& b_column = m.b[column];
+    const bool special = std::any_of(b_column.begin(), b_column.begin() + kind.shape.k, is_special);
+    open[column] = special ? 0xffff : rest.open[column] | special_rows;
+  }
+  for (int reg = 0; reg < c_registers(kind); ++reg) {
+    for (int lane = 0; lane < 32; ++lane) {
+      const OutputPlace at = c_place(lane, reg, 0, 1);
+      d[reg][lane] = (open[at.column] >> at.row & 1) != 0
+                         ? output_element(kind, m, at.row, at.column, nullptr)
+                         : rest.d[reg][lane];
+    }
+  }
 }
 
 void mma_randomly(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,

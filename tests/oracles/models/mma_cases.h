@@ -79,8 +79,10 @@ enum class ValueMix {
   sparse,      // mostly zeros of either sign, whole rows and columns too
   whole,       // small integers
   largest,     // significands of all ones at one exponent: the widest carries
+  exceptions,  // ordinary, but for a few elements of any bits or the highest exponent field
 };
 
+// Of the rows that records of GPUs hold.
 constexpr ValueMix kValueMixes[] = {ValueMix::ordinary,   ValueMix::wide,    ValueMix::raw,
                                     ValueMix::cancelling, ValueMix::extreme, ValueMix::zero_c,
                                     ValueMix::sparse,     ValueMix::whole,   ValueMix::largest};
@@ -108,6 +110,9 @@ class CodeSource {
       case ValueMix::largest:
         return with_exponent(format_.bias) | ((1u << format_.mantissa_bits) - 1)
                                                  << format_.padding_bits;
+      case ValueMix::exceptions:
+        if (random_.below(200) != 0) return ordinary();
+        return random_.below(2) == 0 ? bits() : with_exponent((1 << format_.exponent_bits) - 1);
       default:
         return ordinary();
     }
