@@ -4,8 +4,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-. "$(dirname "$(realpath "$0")")/slow_kernel.sh"
-. "$(dirname "$(realpath "$0")")/wait_until.sh"
+. "$(dirname "$(realpath "$0")")/stopped_runs.sh"
 
 search=(fuzz gemm_bf16 --on emulator --sm 80 --no-corpus --only 'k<=300 m<=200 n<=200')
 memory=plumbline-out/search/gemm_bf16.txt

@@ -2,8 +2,7 @@
 # Ctrl-C keeps what finished: exit 130, and record.json holds the cases that ran. --resume goes on. A closed pipe stops nothing. Usage: interrupt.sh PROGRAM KERNEL_FOLDER
 set -eu
 tests=$(dirname "$(realpath "$0")")
-. "$tests/slow_kernel.sh"
-. "$tests/wait_until.sh"
+. "$tests/stopped_runs.sh"
 export PYTHONPATH=$tests/../../scripts PYTHONDONTWRITEBYTECODE=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

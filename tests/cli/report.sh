@@ -3,7 +3,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-. "$tests/wait_until.sh"
+. "$tests/stopped_runs.sh"
 run=(verify gemm_bf16 gemm_grouped_bf16 --profile quick --on emulator --sm 90 --no-corpus --only 'class=ones')
 
 check() { # check WHAT COMMAND...

@@ -4,7 +4,7 @@
 set -u
 program=$1 kernels=$2
 . "$(dirname "$(realpath "$0")")/expect.sh"
-. "$tests/wait_until.sh"
+. "$tests/stopped_runs.sh"
 
 expect 0 "on emulator sm_90, all 2^16 inputs" scan cvt.rn.satfinite.e4m3x2.f16x2 --on emulator
 expect 0 "exact every result is the exact one, rounded" scan cvt.rn.satfinite.e4m3x2.f16x2 --on emulator
