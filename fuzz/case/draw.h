@@ -4,6 +4,7 @@
 // value class has the same bits everywhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "oracles/base/random.h"

@@ -12,6 +12,7 @@
 //            share one condition number.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <utility>

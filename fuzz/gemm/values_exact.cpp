@@ -4,6 +4,7 @@
 // difference at all is a fault.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "fuzz/case/draw.h"

@@ -2,6 +2,7 @@
 // Classes that look like data: normal, positive, ones, outlier channels, one early large product.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "fuzz/case/draw.h"

@@ -3,6 +3,7 @@
 // are not numbers.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/values.h"

@@ -3,6 +3,7 @@
 // to midpoints between neighboring outputs (ties).
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/gemm/values.h"

@@ -2,6 +2,7 @@
 // Classes that know the scale before the kernel does, because every group's peak is chosen: x /
 // scale lies on codes, on midpoints between codes, or next to them.
 #include <algorithm>
+#include <cmath>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/quantize/values.h"

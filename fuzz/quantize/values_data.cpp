@@ -2,6 +2,7 @@
 // Classes that look like data, and classes at the ends of the range of x's format.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/quantize/values.h"

@@ -3,6 +3,7 @@
 // the scale changes, and at the places that a reduction forgets.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fuzz/case/draw.h"
 #include "fuzz/quantize/values.h"
