@@ -98,24 +98,28 @@ struct Format {
 // Rows in the order of FormatId. Integers have no exponent field; their emin() and emax() mean
 // nothing.
 // clang-format off
-inline constexpr std::array kFormats{
-    // id                name    stored exponent mantissa  bias  specials              sign   integer canonical NaN      padding
-    Format{FormatId::e2m1,  "e2m1",   8,     2,      1,      1,  Specials::none,       true,  false,  0x7,                 0},
-    Format{FormatId::e2m3,  "e2m3",   8,     2,      3,      1,  Specials::none,       true,  false,  0x1f,               0},
-    Format{FormatId::e3m2,  "e3m2",   8,     3,      2,      3,  Specials::none,       true,  false,  0x1f,               0},
-    Format{FormatId::e4m3,  "e4m3",   8,     4,      3,      7,  Specials::nan_only,   true,  false,  0x7f,                0},
-    Format{FormatId::e5m2,  "e5m2",   8,     5,      2,     15,  Specials::ieee,       true,  false,  0x7f,                0},
-    Format{FormatId::ue8m0, "ue8m0",  8,     8,      0,    127,  Specials::scale_nan,  false, false,  0xff,                0},
-    Format{FormatId::f16,   "f16",   16,     5,     10,     15,  Specials::ieee,       true,  false,  0x7fff,              0},
-    Format{FormatId::bf16,  "bf16",  16,     8,      7,    127,  Specials::ieee,       true,  false,  0x7fff,              0},
-    Format{FormatId::tf32,  "tf32",  32,     8,     10,    127,  Specials::ieee,       true,  false,  0x7fffffff,         13},
-    Format{FormatId::f32,   "f32",   32,     8,     23,    127,  Specials::ieee,       true,  false,  0x7fffffff,          0},
-    Format{FormatId::f64,   "f64",   64,    11,     52,   1023,  Specials::ieee,       true,  false,  0x7fffffffffffffff,  0},
-    Format{FormatId::s8,    "s8",     8,     0,      7,      0,  Specials::none,       true,  true,   0,                   0},
-    Format{FormatId::u8,    "u8",     8,     0,      8,      0,  Specials::none,       false, true,   0,                   0},
-    Format{FormatId::s32,   "s32",   32,     0,     31,      0,  Specials::none,       true,  true,   0,                   0},
-    Format{FormatId::s64,   "s64",   64,     0,     63,      0,  Specials::none,       true,  true,   0,                   0},
-};
+inline constexpr std::array kFormats = [] {
+  using enum FormatId;
+  using enum Specials;
+  return std::array{
+    // id          name  stored exp mant bias   specials   sign   integer canonical NaN      padding
+    Format{e2m1,  "e2m1",   8,   2,   1,    1, none,      true,  false, 0x7,                0},
+    Format{e2m3,  "e2m3",   8,   2,   3,    1, none,      true,  false, 0x1f,               0},
+    Format{e3m2,  "e3m2",   8,   3,   2,    3, none,      true,  false, 0x1f,               0},
+    Format{e4m3,  "e4m3",   8,   4,   3,    7, nan_only,  true,  false, 0x7f,               0},
+    Format{e5m2,  "e5m2",   8,   5,   2,   15, ieee,      true,  false, 0x7f,               0},
+    Format{ue8m0, "ue8m0",  8,   8,   0,  127, scale_nan, false, false, 0xff,               0},
+    Format{f16,   "f16",   16,   5,  10,   15, ieee,      true,  false, 0x7fff,             0},
+    Format{bf16,  "bf16",  16,   8,   7,  127, ieee,      true,  false, 0x7fff,             0},
+    Format{tf32,  "tf32",  32,   8,  10,  127, ieee,      true,  false, 0x7fffffff,         13},
+    Format{f32,   "f32",   32,   8,  23,  127, ieee,      true,  false, 0x7fffffff,         0},
+    Format{f64,   "f64",   64,  11,  52, 1023, ieee,      true,  false, 0x7fffffffffffffff, 0},
+    Format{s8,    "s8",     8,   0,   7,    0, none,      true,  true,  0,                  0},
+    Format{u8,    "u8",     8,   0,   8,    0, none,      false, true,  0,                  0},
+    Format{s32,   "s32",   32,   0,  31,    0, none,      true,  true,  0,                  0},
+    Format{s64,   "s64",   64,   0,  63,    0, none,      true,  true,  0,                  0},
+  };
+}();
 
 // clang-format on
 

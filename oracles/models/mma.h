@@ -19,8 +19,6 @@ namespace plumbline {
 
 using LaneRegister = std::uint32_t[32];
 
-struct OpenMma;  // mma_workspace.h
-
 struct MmaShape {
   int m, n, k;
 };
@@ -60,14 +58,20 @@ int a_registers(const MmaKind& kind);
 int b_registers(const MmaKind& kind);
 int c_registers(const MmaKind& kind);
 
-// d may alias c. Every lane takes part.
-// `scales`: of a kind that has them.
-void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-              const LaneRegister* c, LaneRegister* d, const MmaScales* scales = nullptr);
+// What the vector path has done of an mma with an f32 accumulator.
+struct PartOfMma {
+  LaneRegister d[4];
+  // The outputs that are not in `d`, since their exponents or sums are beyond the path's range: bit
+  // r of word c is row r of column c. Nor are those of a row or column whose operands are not all
+  // finite.
+  std::uint16_t open[8] = {0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff};
+};
 
-// Of the outputs that the vector path left open; it did the others.
-void mma_spec_of_open(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-                      const LaneRegister* c, LaneRegister* d, const OpenMma& rest);
+// d may alias c. Every lane takes part.
+// `scales`: of a kind that has them. `done` is taken as it is, and only the rest computed.
+void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
+              const LaneRegister* c, LaneRegister* d, const MmaScales* scales = nullptr,
+              const PartOfMma* done = nullptr);
 
 // False when it declines; d is then untouched.
 bool mma_fast(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,

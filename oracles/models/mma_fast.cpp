@@ -29,8 +29,7 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
-               LaneRegister*, FloatOperands&, bool, OpenMma& rest) {
-  for (std::uint16_t& rows : rest.open) rows = 0xffff;
+               LaneRegister*, FloatOperands&, bool, PartOfMma&) {
   return false;
 }
 
@@ -45,26 +44,15 @@ struct Mma {
   const Operands& operands;
   const NodeConstants& constants;
   OutputTile& tile;
-  OpenMma& rest;
+  PartOfMma& part;
 };
 
-// Those of the block whose checks failed.
-void note_open(const Checks& checks, int pair, int row, OpenMma& rest) {
-  alignas(64) std::int16_t highest[2 * kLanes];
-  alignas(64) std::uint16_t lowest[2 * kLanes];
-  alignas(64) std::uint32_t magnitude[kLanes];
-  hn::Store(checks.highest, Halves(), highest);
-  hn::Store(checks.lowest, UnsignedHalves(), lowest);
-  hn::Store(checks.magnitude, Words(), magnitude);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    for (int odd = 0; odd < 2; ++odd) {
-      const int half = 2 * lane + odd;
-      if (highest[half] <= kHighestAlignment && lowest[half] >= kLowestAlignment &&
-          magnitude[lane] <= kLargestMagnitude)
-        continue;
-      for (int r = 0; r < kRowVectors; ++r)
-        rest.open[2 * pair + odd] |= static_cast<std::uint16_t>(1 << (row + r * kLanes + lane));
-    }
+// The outputs of a block whose checks failed.
+void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
+  for (int odd = 0; odd < 2; ++odd) {
+    const std::uint32_t lanes = checks.failed(odd);
+    for (int r = 0; r < kRowVectors; ++r)
+      part.open[2 * pair + odd] |= static_cast<std::uint16_t>(lanes << (row + r * kLanes));
   }
 }
 
@@ -99,7 +87,7 @@ HWY_INLINE void run_in_order(Mma mma) {
       if constexpr (kNodes == 2) {
         node<Node, kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       }
-      if (!checks.good()) note_open(checks, pair, row, mma.rest);
+      if (!checks.good()) note_open(checks, pair, row, mma.part);
       store_block(block, pair, row, mma.tile);
     }
   }
@@ -124,7 +112,7 @@ HWY_INLINE void run_joined(Mma mma) {
         block.rows[r].x = hn::Add(c.rows[r].x, block.rows[r].x);
         block.rows[r].y = hn::Add(c.rows[r].y, block.rows[r].y);
       }
-      if (!checks.good()) note_open(checks, pair, row, mma.rest);
+      if (!checks.good()) note_open(checks, pair, row, mma.part);
       store_block(block, pair, row, mma.tile);
     }
   }
@@ -165,7 +153,7 @@ HWY_INLINE void run(const FastFloatPlan& plan, Mma mma) {
 
 bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
                const LaneRegister* c, LaneRegister* d, FloatOperands& operands, bool same_a,
-               OpenMma& rest) {
+               PartOfMma& part) {
   const bool joined =
       plan.chain == FastChain::join_one_one || plan.chain == FastChain::join_two_two;
   if (!same_a) {
@@ -179,10 +167,11 @@ bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegis
   OutputTile tile;
   load_tile(c, tile);
   const NodeConstants constants(plan);
-  run(plan, {operands, constants, tile, rest});
+  std::ranges::fill(part.open, std::uint16_t{0});
+  run(plan, {operands, constants, tile, part});
   const bool all = operands.a_finite && b_finite &&
-                   std::ranges::all_of(rest.open, [](std::uint16_t rows) { return rows == 0; });
-  store_tile(tile, all ? d : rest.d);
+                   std::ranges::all_of(part.open, [](std::uint16_t rows) { return rows == 0; });
+  store_tile(tile, all ? d : part.d);
   return all;
 }
 
@@ -248,15 +237,16 @@ bool MmaPlan::is_for(const MmaKind& kind) const {
 
 bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
                        LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
-  OpenMma rest;
-  return run_fast(a, b, c, d, workspace, same_a, rest);
+  PartOfMma part;
+  return run_fast(a, b, c, d, workspace, same_a, part);
 }
 
 bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                       LaneRegister* d, MmaWorkspace& workspace, bool same_a, OpenMma& rest) const {
+                       LaneRegister* d, MmaWorkspace& workspace, bool same_a,
+                       PartOfMma& part) const {
   switch (path_) {
     case Path::floats:
-      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a, rest);
+      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a, part);
     case Path::integers:
       return HWY_DYNAMIC_DISPATCH(integer_mma)(integers_, a, b, c, d, workspace.integers, same_a);
     case Path::specification:
@@ -267,13 +257,9 @@ bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneR
 
 void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
                   LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
-  OpenMma rest;
-  if (run_fast(a, b, c, d, workspace, same_a, rest)) return;
-  if (path_ == Path::floats) {
-    mma_spec_of_open(kind_, a, b, c, d, rest);
-  } else {
-    mma_spec(kind_, a, b, c, d);
-  }
+  PartOfMma part;
+  if (run_fast(a, b, c, d, workspace, same_a, part)) return;
+  mma_spec(kind_, a, b, c, d, nullptr, path_ == Path::floats ? &part : nullptr);
 }
 
 bool MmaPlan::unpacks_a_as(const MmaPlan& other) const {

@@ -56,6 +56,24 @@ struct Checks {
     return hn::AllFalse(Halves(), high) && hn::AllFalse(UnsignedHalves(), low) &&
            hn::AllFalse(Words(), wrapped);
   }
+
+  // Bit l: the same of lane l, for its even or its odd column. (The magnitudes of both are one.)
+  std::uint32_t failed(int odd) const {
+    alignas(64) std::int16_t high[2 * kLanes];
+    alignas(64) std::uint16_t low[2 * kLanes];
+    alignas(64) std::uint32_t sums[kLanes];
+    hn::Store(highest, Halves(), high);
+    hn::Store(lowest, UnsignedHalves(), low);
+    hn::Store(magnitude, Words(), sums);
+    std::uint32_t lanes = 0;
+    for (int l = 0; l < kLanes; ++l) {
+      const int half = 2 * l + odd;
+      if (high[half] > kHighestAlignment || low[half] < kLowestAlignment ||
+          sums[l] > kLargestMagnitude)
+        lanes |= std::uint32_t{1} << l;
+    }
+    return lanes;
+  }
 };
 
 struct NodeConstants {

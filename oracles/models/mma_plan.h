@@ -27,7 +27,7 @@ class MmaPlan {
 
  private:
   bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                LaneRegister* d, MmaWorkspace& workspace, bool same_a, OpenMma& rest) const;
+                LaneRegister* d, MmaWorkspace& workspace, bool same_a, PartOfMma& part) const;
 
   enum class Path : std::uint8_t { specification, floats, integers };
 

@@ -11,7 +11,6 @@
 #include "oracles/formats/decode.h"
 #include "oracles/models/mma.h"
 #include "oracles/models/mma_layout.h"
-#include "oracles/models/mma_workspace.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline {
@@ -155,19 +154,46 @@ bool scales_exist(const MmaKind& kind) {
          ((ue8m0 && (block == 32 || block == 16)) || (format == FormatId::e4m3 && block == 16));
 }
 
+// Which outputs are to be computed.
+using OpenOutputs = std::array<std::uint16_t, kMmaColumns>;  // as PartOfMma::open
+
+OpenOutputs open_outputs(const MmaKind& kind, const Matrices& m, const PartOfMma& done) {
+  const auto has_special = [&](const auto& values) {
+    return std::any_of(values.begin(), values.begin() + kind.shape.k, [](const Decoded& value) {
+      return value.cls == ValueClass::nan || value.cls == ValueClass::infinite;
+    });
+  };
+  unsigned rows = 0;
+  for (int row = 0; row < kMmaRows; ++row) rows |= has_special(m.a[row]) ? 1u << row : 0;
+  OpenOutputs open;
+  for (int column = 0; column < kMmaColumns; ++column) {
+    const bool all = has_special(m.b[column]);
+    open[column] = static_cast<std::uint16_t>(all ? 0xffffu : done.open[column] | rows);
+  }
+  return open;
+}
+
 void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
               const LaneRegister* c, LaneRegister* d, const MmaScales* scales,
-              const NodeNoise* noise) {
+              const NodeNoise* noise, const PartOfMma* done = nullptr) {
   PLUMB_ASSERT(mma_exists(kind));
   PLUMB_ASSERT((scales != nullptr) == (kind.scale.block != 0));
   Matrices m = unpacked(kind, a, b, c);
   if (scales) unpack_scales(kind, *scales, m);
   const int elements = c_elements_per_register(kind);
+  PLUMB_ASSERT(done == nullptr || elements == 1);
+  OpenOutputs open;
+  open.fill(0xffff);
+  if (done != nullptr) open = open_outputs(kind, m, *done);
   for (int reg = 0; reg < c_registers(kind); ++reg) {
     for (int lane = 0; lane < 32; ++lane) {
       std::uint32_t word = 0;
       for (int j = 0; j < elements; ++j) {
         const OutputPlace at = c_place(lane, reg, j, elements);
+        if ((open[at.column] >> at.row & 1) == 0) {
+          word = done->d[reg][lane];
+          continue;
+        }
         word |= output_element(kind, m, at.row, at.column, noise) << (j * 32 / elements);
       }
       d[reg][lane] = word;
@@ -207,36 +233,9 @@ bool mma_exists(const MmaKind& kind) {
 }
 
 void mma_spec(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-              const LaneRegister* c, LaneRegister* d, const MmaScales* scales) {
-  mma_with(kind, a, b, c, d, scales, nullptr);
-}
-
-void mma_spec_of_open(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
-                      const LaneRegister* c, LaneRegister* d, const OpenMma& rest) {
-  PLUMB_ASSERT(kind.accumulator == FormatId::f32 && kind.scale.block == 0);
-  const Matrices m = unpacked(kind, a, b, c);
-  const auto is_special = [](const Decoded& value) {
-    return value.cls == ValueClass::nan || value.cls == ValueClass::infinite;
-  };
-  std::uint16_t special_rows = 0;
-  for (int row = 0; row < kMmaRows; ++row) {
-    if (std::any_of(m.a[row].begin(), m.a[row].begin() + kind.shape.k, is_special))
-      special_rows |= static_cast<std::uint16_t>(1 << row);
-  }
-  std::array<std::uint16_t, kMmaColumns> open;
-  for (int column = 0; column < kMmaColumns; ++column) {
-    const auto& b_column = m.b[column];
-    const bool special = std::any_of(b_column.begin(), b_column.begin() + kind.shape.k, is_special);
-    open[column] = special ? 0xffff : rest.open[column] | special_rows;
-  }
-  for (int reg = 0; reg < c_registers(kind); ++reg) {
-    for (int lane = 0; lane < 32; ++lane) {
-      const OutputPlace at = c_place(lane, reg, 0, 1);
-      d[reg][lane] = (open[at.column] >> at.row & 1) != 0
-                         ? output_element(kind, m, at.row, at.column, nullptr)
-                         : rest.d[reg][lane];
-    }
-  }
+              const LaneRegister* c, LaneRegister* d, const MmaScales* scales,
+              const PartOfMma* done) {
+  mma_with(kind, a, b, c, d, scales, nullptr, done);
 }
 
 void mma_randomly(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,

@@ -28,14 +28,6 @@ struct IntegerOperands {
   alignas(64) std::uint32_t b[2][2][8][4];   // register, even or odd k, column, word
 };
 
-// What the vector path gives where it does not do all outputs.
-struct OpenMma {
-  std::uint32_t d[4][32];
-  // Outputs whose exponents or sums are beyond the path's range: bit r of word c is row r of column
-  // c. Those of rows and columns with an operand that is not finite are to be added.
-  std::uint16_t open[8] = {};
-};
-
 union MmaWorkspace {
   FloatOperands floats;
   IntegerOperands integers;

@@ -16,7 +16,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 
 #include "harness/emulator/machine/cluster.h"
@@ -58,6 +57,8 @@ class Results {
     if (traffic_ == nullptr) traffic_ = std::make_unique<TrafficCounter>(counts_.size());
     traffic_->join(*worker.traffic);
   }
+
+  bool ran(std::uint32_t inst) const { return inst < counts_.size() && counts_[inst] > 0; }
 
   LaunchOutcome outcome(const Program& program) {
     LaunchOutcome out;
@@ -304,18 +305,10 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range,
 }
 
 // Of the reads that ran.
-std::vector<Finding> unwritten_registers_of(const Program& program, const LaunchOutcome& outcome) {
+std::vector<Finding> unwritten_registers_of(const Program& program, const Results& results) {
   FindingLog log;
-  if (program.unwritten_registers.empty()) return {};
-  std::unordered_set<int> lines;  // that ran, of those that read
-  for (const Program::UnwrittenRegister& one : program.unwritten_registers)
-    lines.insert(program.origin[one.reader]->line);
-  std::unordered_set<int> ran;
-  for (const InstructionCount& count : outcome.executions) {
-    if (count.executions > 0 && lines.contains(count.ptx_line)) ran.insert(count.ptx_line);
-  }
   for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
-    if (!ran.contains(program.origin[one.reader]->line)) continue;
+    if (!results.ran(one.reader)) continue;
     log.add(FindingKind::unwritten_register, program, one.reader, {0, 0, 0}, -1, -1, [&] {
       return fmt::format(
           "reads {}, which nothing has written on some way there; with something else in "
@@ -355,7 +348,7 @@ Result<LaunchOutcome> run(const Launch& launch) {
   LaunchOutcome out = results.outcome(launch.program);
   out.communicates = launch.communicates() || launch.program.takes_clusters;
   out.undecided = watched && watcher->undecided();
-  out.unwritten_registers = unwritten_registers_of(launch.program, out);
+  out.unwritten_registers = unwritten_registers_of(launch.program, results);
   out.traffic.representatives = few.ran;
   out.traffic.all_ran_because = std::move(few.obstacle);
   if (watched) {

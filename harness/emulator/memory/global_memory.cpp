@@ -24,9 +24,9 @@ constexpr std::uint64_t kLargeVariable = std::uint64_t{64} << 20;
 // still misses.
 constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 
-// Of all spare pages of one memory.
+// Of all spare pages of one memory: a bound on what a worker holds.
 constexpr std::size_t kMostSpare = std::size_t{64} << 20;
-constexpr std::size_t kSmallest = 4096;
+constexpr std::size_t kSmallest = 4096;  // also of an empty allocation
 
 // Linux gives a mapping of whole large pages an address that fits them. Smaller ones are powers of
 // two, so that they fit others later.
@@ -89,10 +89,9 @@ void SparePages::give(Pages pages, std::size_t used) {
 Status GlobalMemory::place(std::uint64_t base, std::uint64_t bytes, std::string_view label,
                            bool of_module) {
   auto allocation = std::make_unique<Allocation>();
-  // Vector accesses of the handlers stay inside the allocation, so no slack is needed; an empty one
-  // gets a page.
-  allocation->data_pages = spare_.take(std::max<std::uint64_t>(bytes, 1));
-  allocation->written_pages = spare_.take(std::max<std::uint64_t>(bytes, 1));
+  // Vector accesses of the handlers stay inside the allocation, so no slack is needed.
+  allocation->data_pages = spare_.take(bytes);
+  allocation->written_pages = spare_.take(bytes);
   allocation->mark_pages = spare_.take(bytes_of_marks(bytes));
   allocation->data = allocation->data_pages.data();
   allocation->written = reinterpret_cast<std::uint8_t*>(allocation->written_pages.data());
