@@ -6,8 +6,7 @@
 //   C/D, 4 registers of 1 f32:     row = g + 8*(i/2),      column = 2t + i%2
 // mma_spec() unpacks the fragments and calls dot() 128 times; mma_fast() gives the same bits many
 // times faster (Highway, instruction set chosen at run time) or declines unusual inputs (NaN, Inf,
-// sums near the ends of the f32 range) and kinds it has no code for (tf32, FP6, FP4, f16 results,
-// block scales).
+// sums near the ends of the f32 range) and kinds it has no code for (tf32, f16 results).
 #pragma once
 
 #include <cstdint>
@@ -58,9 +57,18 @@ int a_registers(const MmaKind& kind);
 int b_registers(const MmaKind& kind);
 int c_registers(const MmaKind& kind);
 
+// C or D by column: 32 bits an element, of which f16 has the lower 16.
+struct MmaTile {
+  alignas(64) std::uint32_t columns[8][16];
+};
+
+// The same as registers, and back.
+void to_registers(const MmaKind& kind, const MmaTile& tile, LaneRegister* registers);
+void to_tile(const MmaKind& kind, const LaneRegister* registers, MmaTile& tile);
+
 // What the vector path has done of an mma with an f32 accumulator.
 struct PartOfMma {
-  LaneRegister d[4];
+  MmaTile d;
   // The outputs that are not in `d`, since their exponents or sums are beyond the path's range: bit
   // r of word c is row r of column c. Nor are those of a row or column whose operands are not all
   // finite.

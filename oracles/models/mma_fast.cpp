@@ -5,6 +5,7 @@
 #include "oracles/models/mma.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #undef HWY_TARGET_INCLUDE
@@ -13,11 +14,13 @@
 
 #include "hwy/highway.h"
 
+#include "oracles/models/block_scale_values.h"
 #include "oracles/models/mma_fast_plan.h"
 #include "oracles/models/mma_integer-inl.h"
 #include "oracles/models/mma_node-inl.h"
 #include "oracles/models/mma_operands-inl.h"
 #include "oracles/models/mma_plan.h"
+#include "oracles/models/mma_scaled-inl.h"
 #include "oracles/models/mma_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,24 +31,44 @@ namespace HWY_NAMESPACE {
 // No vectors: everything is left to mma_spec().
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-bool float_mma(const FastFloatPlan&, const LaneRegister*, const LaneRegister*, const LaneRegister*,
-               LaneRegister*, FloatOperands&, bool, PartOfMma&) {
+bool float_mma(const FastFloatPlan&, const MmaOperands&, FloatOperands&, PartOfMma&) {
   return false;
 }
 
-bool integer_mma(const FastIntegerPlan&, const LaneRegister*, const LaneRegister*,
-                 const LaneRegister*, LaneRegister*, IntegerOperands&, bool) {
-  return false;
-}
+bool integer_mma(const FastIntegerPlan&, const MmaOperands&, IntegerOperands&) { return false; }
+
+bool fp4_mma(const FastFp4Plan&, const MmaOperands&, Fp4Operands&, PartOfMma&) { return false; }
 
 #else
 
 struct Mma {
   const Operands& operands;
   const NodeConstants& constants;
-  OutputTile& tile;
+  MmaTile& tile;
   PartOfMma& part;
 };
+
+HWY_INLINE void load_c(const MmaOperands& of, MmaTile& tile) {
+  if (of.c_tile != nullptr) {
+    tile = *of.c_tile;
+  } else {
+    load_tile(of.c, tile);
+  }
+}
+
+// True where nothing was left out. Only then d is written.
+HWY_INLINE bool finish(const MmaTile& tile, bool finite, const MmaOperands& of, PartOfMma& part) {
+  if (!finite || std::ranges::any_of(part.open, [](std::uint16_t rows) { return rows != 0; })) {
+    part.d = tile;
+    return false;
+  }
+  if (of.d_tile != nullptr) {
+    *of.d_tile = tile;
+  } else {
+    store_tile(tile, of.d);
+  }
+  return true;
+}
 
 // The outputs of a block whose checks failed.
 void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
@@ -56,7 +79,7 @@ void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
   }
 }
 
-HWY_INLINE Block load_block(const OutputTile& tile, int pair, int row) {
+HWY_INLINE Block load_block(const MmaTile& tile, int pair, int row) {
   Block block;
   HWY_UNROLL(2)
   for (int r = 0; r < kRowVectors; ++r) {
@@ -67,7 +90,7 @@ HWY_INLINE Block load_block(const OutputTile& tile, int pair, int row) {
   return block;
 }
 
-HWY_INLINE void store_block(const Block& block, int pair, int row, OutputTile& tile) {
+HWY_INLINE void store_block(const Block& block, int pair, int row, MmaTile& tile) {
   HWY_UNROLL(2)
   for (int r = 0; r < kRowVectors; ++r) {
     const int first = row + r * kLanes;
@@ -151,52 +174,73 @@ HWY_INLINE void run(const FastFloatPlan& plan, Mma mma) {
                      : run_bytes<ByteNode>(plan.chain, mma);
 }
 
-bool float_mma(const FastFloatPlan& plan, const LaneRegister* a, const LaneRegister* b,
-               const LaneRegister* c, LaneRegister* d, FloatOperands& operands, bool same_a,
+bool float_mma(const FastFloatPlan& plan, const MmaOperands& of, FloatOperands& operands,
                PartOfMma& part) {
   const bool joined =
       plan.chain == FastChain::join_one_one || plan.chain == FastChain::join_two_two;
-  if (!same_a) {
+  if (!of.same_a) {
     operands.a_finite = with_input(
-        plan.a, [&](auto input) HWY_ATTR { return load_a(input, a, plan.registers, operands); });
+        plan.a, [&](auto input) HWY_ATTR { return load_a(input, of.a, plan.registers, operands); });
     if (joined) group_a_by_halves(plan.registers, operands);
   }
   const bool b_finite = with_input(
-      plan.b, [&](auto input) HWY_ATTR { return load_b(input, b, plan.registers, operands); });
+      plan.b, [&](auto input) HWY_ATTR { return load_b(input, of.b, plan.registers, operands); });
   if (joined) group_b_by_halves(plan.registers, operands);
-  OutputTile tile;
-  load_tile(c, tile);
+  MmaTile tile;
+  load_c(of, tile);
   const NodeConstants constants(plan);
-  std::ranges::fill(part.open, std::uint16_t{0});
-  run(plan, {operands, constants, tile, part});
-  const bool all = operands.a_finite && b_finite &&
-                   std::ranges::all_of(part.open, [](std::uint16_t rows) { return rows == 0; });
-  store_tile(tile, all ? d : part.d);
-  return all;
+  if (plan.scaled) {
+    leave_nan_scales(*of.scales, part);
+    const Shifts shifts(plan, of);
+    shift_down(shifts, tile, part);
+    run(plan, {operands, constants, tile, part});
+    shift_up(shifts, tile);
+  } else {
+    std::ranges::fill(part.open, std::uint16_t{0});
+    run(plan, {operands, constants, tile, part});
+  }
+  return finish(tile, operands.a_finite && b_finite, of, part);
 }
 
-bool integer_mma(const FastIntegerPlan& plan, const LaneRegister* a, const LaneRegister* b,
-                 const LaneRegister* c, LaneRegister* d, IntegerOperands& operands, bool same_a) {
-  if (!same_a) {
+bool fp4_mma(const FastFp4Plan& plan, const MmaOperands& of, Fp4Operands& operands,
+             PartOfMma& part) {
+  if (!of.same_a) load_fp4_a(of.a, operands);
+  load_fp4_b(of.b, operands);
+  MmaTile tile;
+  load_c(of, tile);
+  leave_nan_scales(*of.scales, part);
+  for (int column = 0; column < 8; ++column) {
+    for (int row = 0; row < 16; row += kLanes)
+      fp4_column(plan, operands, *of.scales, column, row, tile, part);
+  }
+  return finish(tile, true, of, part);
+}
+
+bool integer_mma(const FastIntegerPlan& plan, const MmaOperands& of, IntegerOperands& operands) {
+  if (!of.same_a) {
     if (plan.a_signed) {
-      load_integer_a<true>(a, plan.registers, operands);
+      load_integer_a<true>(of.a, plan.registers, operands);
     } else {
-      load_integer_a<false>(a, plan.registers, operands);
+      load_integer_a<false>(of.a, plan.registers, operands);
     }
   }
   if (plan.b_signed) {
-    load_integer_b<true>(b, plan.registers, operands);
+    load_integer_b<true>(of.b, plan.registers, operands);
   } else {
-    load_integer_b<false>(b, plan.registers, operands);
+    load_integer_b<false>(of.b, plan.registers, operands);
   }
-  OutputTile tile;
-  load_tile(c, tile);
+  MmaTile tile;
+  load_c(of, tile);
   for (int row = 0; row < 16; row += kBlockRows) {
     for (int column = 0; column < 8; column += 4) {
       integer_columns(operands, plan, column, row, tile);
     }
   }
-  store_tile(tile, d);
+  if (of.d_tile != nullptr) {
+    *of.d_tile = tile;
+  } else {
+    store_tile(tile, of.d);
+  }
   return true;
 }
 
@@ -216,6 +260,7 @@ namespace {
 
 HWY_EXPORT(float_mma);
 HWY_EXPORT(integer_mma);
+HWY_EXPORT(fp4_mma);
 HWY_EXPORT(target_name);
 
 }  // namespace
@@ -223,6 +268,7 @@ HWY_EXPORT(target_name);
 MmaPlan::MmaPlan(const MmaKind& kind) : kind_(kind) {
   if (make_plan(kind, floats_)) path_ = Path::floats;
   if (make_plan(kind, integers_)) path_ = Path::integers;
+  if (make_plan(kind, fp4_)) path_ = Path::fp4;
 }
 
 bool MmaPlan::is_for(const MmaKind& kind) const {
@@ -235,31 +281,51 @@ bool MmaPlan::is_for(const MmaKind& kind) const {
   return fields(kind_) == fields(kind);
 }
 
-bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                       LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
-  PartOfMma part;
-  return run_fast(a, b, c, d, workspace, same_a, part);
-}
-
-bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                       LaneRegister* d, MmaWorkspace& workspace, bool same_a,
-                       PartOfMma& part) const {
+bool MmaPlan::on_vectors(const MmaOperands& of, const MmaScales* scales, MmaWorkspace& workspace,
+                         PartOfMma& part) const {
+  std::optional<BlockScaleValues> values;
+  MmaOperands all = of;
+  if (scales != nullptr) all.scales = &values.emplace(kind_, *scales);
   switch (path_) {
     case Path::floats:
-      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, a, b, c, d, workspace.floats, same_a, part);
+      return HWY_DYNAMIC_DISPATCH(float_mma)(floats_, all, workspace.floats, part);
     case Path::integers:
-      return HWY_DYNAMIC_DISPATCH(integer_mma)(integers_, a, b, c, d, workspace.integers, same_a);
+      return HWY_DYNAMIC_DISPATCH(integer_mma)(integers_, all, workspace.integers);
+    case Path::fp4:
+      return HWY_DYNAMIC_DISPATCH(fp4_mma)(fp4_, all, workspace.fp4, part);
     case Path::specification:
       break;
   }
   return false;
 }
 
-void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                  LaneRegister* d, MmaWorkspace& workspace, bool same_a) const {
+bool MmaPlan::run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                       LaneRegister* d, MmaWorkspace& workspace, bool same_a,
+                       const MmaScales* scales) const {
   PartOfMma part;
-  if (run_fast(a, b, c, d, workspace, same_a, part)) return;
-  mma_spec(kind_, a, b, c, d, nullptr, path_ == Path::floats ? &part : nullptr);
+  return on_vectors({.a = a, .b = b, .same_a = same_a, .c = c, .d = d}, scales, workspace, part);
+}
+
+void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
+                  LaneRegister* d, MmaWorkspace& workspace, bool same_a,
+                  const MmaScales* scales) const {
+  PartOfMma part;
+  if (on_vectors({.a = a, .b = b, .same_a = same_a, .c = c, .d = d}, scales, workspace, part))
+    return;
+  mma_spec(kind_, a, b, c, d, scales, kind_.accumulator == FormatId::f32 ? &part : nullptr);
+}
+
+void MmaPlan::run(const LaneRegister* a, const LaneRegister* b, const MmaTile& c, MmaTile& d,
+                  MmaWorkspace& workspace, bool same_a, const MmaScales* scales) const {
+  PartOfMma part;
+  if (on_vectors({.a = a, .b = b, .same_a = same_a, .c_tile = &c, .d_tile = &d}, scales, workspace,
+                 part))
+    return;
+  LaneRegister registers[4];
+  to_registers(kind_, c, registers);
+  mma_spec(kind_, a, b, registers, registers, scales,
+           kind_.accumulator == FormatId::f32 ? &part : nullptr);
+  to_tile(kind_, registers, d);
 }
 
 bool MmaPlan::unpacks_a_as(const MmaPlan& other) const {

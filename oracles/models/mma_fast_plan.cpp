@@ -6,9 +6,20 @@
 namespace plumbline {
 namespace {
 
-bool is_bytes(FastInput input) { return input == FastInput::e4m3 || input == FastInput::e5m2; }
+bool is_bytes(FastInput input) { return input != FastInput::bf16 && input != FastInput::f16; }
 
-int bias(FastInput input) { return input == FastInput::e4m3 ? 7 : 15; }
+// FP6 lies in bits 5:0 of a byte, FP4 in bits 5:2.
+std::uint32_t magnitudes(FastInput input) {
+  switch (input) {
+    case FastInput::e2m1:
+      return 0x1c1c1c1c;
+    case FastInput::e2m3:
+    case FastInput::e3m2:
+      return 0x1f1f1f1f;
+    default:
+      return 0x7f7f7f7f;
+  }
+}
 
 // False when the format has no vector path.
 bool take_input(FormatId id, FastInput& input) {
@@ -24,6 +35,15 @@ bool take_input(FormatId id, FastInput& input) {
       return true;
     case FormatId::e5m2:
       input = FastInput::e5m2;
+      return true;
+    case FormatId::e2m3:
+      input = FastInput::e2m3;
+      return true;
+    case FormatId::e3m2:
+      input = FastInput::e3m2;
+      return true;
+    case FormatId::e2m1:
+      input = FastInput::e2m1;
       return true;
     default:
       return false;
@@ -52,17 +72,33 @@ bool make_plan(const MmaKind& kind, FastFloatPlan& plan) {
   if (kind.accumulator != FormatId::f32 || node.output == NodeOutput::f16_nearest_even)
     return false;
   if (!take_input(kind.a, plan.a) || !take_input(kind.b, plan.b) || !mma_exists(kind)) return false;
-  if (kind.scale.block != 0) return false;
+  plan.scaled = kind.scale.block != 0;
+  if (kind.shape.k == 64) return false;
+  if (plan.scaled && (kind.scale.format != FormatId::ue8m0 || kind.scale.block != kind.shape.k))
+    return false;
   if (node.zero_exponent > -100) return false;  // the lowest alignment the path takes
   if (node.fraction_bits < 1 || node.fraction_bits > 25) return false;
   plan.bytes = is_bytes(plan.a);
   // 32 products below 4 * 2^F and an accumulator below 2 * 2^F stay below 130 * 2^F.
   plan.narrow = plan.bytes && node.fraction_bits <= 16;
   plan.registers = kind.shape.k / (plan.bytes ? 16 : 8);
-  plan.field_biases = bias(plan.a) + bias(plan.b);
+  plan.field_biases = format(kind.a).bias + format(kind.b).bias;
+  plan.a_magnitudes = magnitudes(plan.a);
+  plan.b_magnitudes = magnitudes(plan.b);
   plan.fraction_bits = node.fraction_bits;
   plan.result_mask = node.output == NodeOutput::e8m13_toward_zero ? ~0x3ffu : ~0u;
   return take_chain(kind.model, kind.shape.k, plan.bytes, plan.chain);
+}
+
+bool make_plan(const MmaKind& kind, FastFp4Plan& plan) {
+  const NodeModel& node = kind.model.node;
+  if (kind.shape.k != 64 || !mma_exists(kind)) return false;
+  // Sums of aligned addends stay below 2^50, and alignments within 2^400.
+  if (node.group != 16 || node.output != NodeOutput::f32_toward_zero || node.fraction_bits > 35 ||
+      node.zero_exponent < -400)
+    return false;
+  plan = {kind.shape.k / kind.scale.block, node.fraction_bits, node.zero_exponent};
+  return true;
 }
 
 bool make_plan(const MmaKind& kind, FastIntegerPlan& plan) {

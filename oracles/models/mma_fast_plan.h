@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-enum class FastInput : std::uint8_t { bf16, f16, e4m3, e5m2 };
+enum class FastInput : std::uint8_t { bf16, f16, e4m3, e5m2, e2m3, e3m2, e2m1 };
 
 // How the products of one output are dealt to nodes, in planes of eight. With 16-bit inputs plane p
 // is k = 8p .. 8p+7, one register of B. With 8-bit inputs a register of B holds 16 k and gives two
@@ -33,6 +33,14 @@ struct FastFloatPlan {
   int field_biases;  // 8-bit inputs: the biases of both formats together
   int fraction_bits;
   std::uint32_t result_mask;  // clears the bits of an f32 that the output format lacks
+  bool scaled;                // by powers of two, one for each row of A and each column of B
+  std::uint32_t a_magnitudes, b_magnitudes;  // if scaled: the bits of a word but for the signs
+};
+
+// Of m16n8k64, whose products are added up 16 at a time before they are scaled and aligned.
+struct FastFp4Plan {
+  int blocks;  // of scales
+  int fraction_bits, zero_exponent;
 };
 
 struct FastIntegerPlan {
@@ -41,8 +49,22 @@ struct FastIntegerPlan {
   int registers;  // of B: one for k16, two for k32
 };
 
+struct BlockScaleValues;
+
+// One mma, for the vector path. C and D come as registers, or else as tiles; D may be C.
+struct MmaOperands {
+  const LaneRegister *a = nullptr, *b = nullptr;
+  bool same_a = false;  // as unpacked before
+  const LaneRegister* c = nullptr;
+  LaneRegister* d = nullptr;
+  const MmaTile* c_tile = nullptr;
+  MmaTile* d_tile = nullptr;
+  const BlockScaleValues* scales = nullptr;
+};
+
 // False, and the plan unspecified, when the vector path does not do this mma.
 bool make_plan(const MmaKind& kind, FastFloatPlan& plan);
 bool make_plan(const MmaKind& kind, FastIntegerPlan& plan);
+bool make_plan(const MmaKind& kind, FastFp4Plan& plan);
 
 }  // namespace plumbline

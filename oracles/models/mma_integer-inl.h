@@ -81,7 +81,7 @@ HWY_INLINE IntegerVector saturated_sum(IntegerVector c, IntegerVector sum) {
 
 // Four neighboring columns of the rows of a block: every load of A serves all four.
 HWY_INLINE void integer_columns(const IntegerOperands& operands, const FastIntegerPlan& plan,
-                                int column, int row, OutputTile& tile) {
+                                int column, int row, MmaTile& tile) {
   IntegerVector sum[4][kRowVectors];
   HWY_UNROLL(4)
   for (int n = 0; n < 4; ++n) {

@@ -37,7 +37,8 @@ using Operands = FloatOperands;
 // An input format of f16 or less as an f32: its bits at the top of a word move down by kShift, so
 // that the exponent fields end at the same bit, and kBits are sign and magnitude there. Read as an
 // f32 that is too small by the difference of the biases (subnormals are subnormal there too);
-// kFactor makes up for it, exactly. kNanLimit is the smallest magnitude that is not finite.
+// kFactor makes up for it, exactly. kNanLimit is the smallest magnitude that is not finite. Of a
+// byte, kMagnitude are the bits of exponent and mantissa, and kUnused those above the sign.
 struct Bf16Input {
   static constexpr bool kBytes = false;
   static constexpr int kMantissaBits = 7;
@@ -58,7 +59,8 @@ struct F16Input {
 struct E5m2Input {
   static constexpr bool kBytes = true;
   static constexpr int kMantissaBits = 2;
-  static constexpr std::uint8_t kNanLimit = 0x7c;
+  static constexpr int kUnused = 0;
+  static constexpr std::uint8_t kMagnitude = 0x7f, kNanLimit = 0x7c;
   static constexpr int kShift = 3;
   static constexpr std::uint32_t kBits = 0x8fe00000;
   static constexpr float kFactor = 0x1p112f;
@@ -67,10 +69,37 @@ struct E5m2Input {
 struct E4m3Input {
   static constexpr bool kBytes = true;
   static constexpr int kMantissaBits = 3;
-  static constexpr std::uint8_t kNanLimit = 0x7f;
+  static constexpr int kUnused = 0;
+  static constexpr std::uint8_t kMagnitude = 0x7f, kNanLimit = 0x7f;
   static constexpr int kShift = 4;
   static constexpr std::uint32_t kBits = 0x87f00000;
   static constexpr float kFactor = 0x1p120f;
+};
+
+struct E3m2Input {
+  static constexpr bool kBytes = true;
+  static constexpr int kMantissaBits = 2;
+  static constexpr int kUnused = 2;
+  static constexpr std::uint8_t kMagnitude = 0x1f, kNanLimit = 0xff;
+  static constexpr int kShift = 5;
+  static constexpr std::uint32_t kBits = 0x83e00000;
+  static constexpr float kFactor = 0x1p124f;
+};
+
+struct E2m3Input {
+  static constexpr bool kBytes = true;
+  static constexpr int kMantissaBits = 3;
+  static constexpr int kUnused = 2;
+  static constexpr std::uint8_t kMagnitude = 0x1f, kNanLimit = 0xff;
+  static constexpr int kShift = 6;
+  static constexpr std::uint32_t kBits = 0x81f00000;
+  static constexpr float kFactor = 0x1p126f;
+};
+
+// The leading bits of an e2m3.
+struct E2m1Input : E2m3Input {
+  static constexpr std::uint8_t kMagnitude = 0x1c;
+  static constexpr std::uint32_t kBits = 0x81c00000;
 };
 
 // The largest magnitudes seen, to find Inf and NaN: of elements as wide as the input.
@@ -81,10 +110,20 @@ using Magnitudes =
 template <class Input>
 using MagnitudeVector = hn::Vec<Magnitudes<Input>>;
 
+// How far the element in the lowest bits of a word is from the top.
+template <class Input>
+constexpr int top_of() {
+  if constexpr (Input::kBytes) {
+    return 24 + Input::kUnused;
+  } else {
+    return 16;
+  }
+}
+
 // The value of the element in bits [kLow, kLow + width) of each word.
 template <int kLow, class Input>
 HWY_INLINE FloatVector value_of(Input, WordVector word) {
-  constexpr int kUp = (Input::kBytes ? 24 : 16) - kLow;
+  constexpr int kUp = top_of<Input>() - kLow;
   const IntegerVector top = as_integers(hn::ShiftLeft<kUp>(word));
   const WordVector moved = as_words(hn::ShiftRight<Input::kShift>(top));
   const FloatVector value = as_floats(hn::And(moved, hn::Set(Words(), Input::kBits)));
@@ -100,14 +139,22 @@ HWY_INLINE FloatVector value_of(Bf16Input, WordVector word) {
   return as_floats(kLow == 0 ? hn::ShiftLeft<16>(word) : upper_half(word));
 }
 
+template <class Input>
+constexpr auto magnitude_of() {
+  if constexpr (Input::kBytes) {
+    return Input::kMagnitude;
+  } else {
+    return std::uint16_t{0x7fff};
+  }
+}
+
 // The exponents of all elements of each word. Subnormals count like the smallest normal.
 template <class Input>
 HWY_INLINE WordVector exponents_of(Input, WordVector word, MagnitudeVector<Input>& largest) {
   const Magnitudes<Input> elements;
   const hn::RebindToSigned<Magnitudes<Input>> exponents;
-  constexpr auto kMagnitude =
-      static_cast<hn::TFromD<decltype(elements)>>(Input::kBytes ? 0x7f : 0x7fff);
-  const auto magnitude = hn::And(hn::BitCast(elements, word), hn::Set(elements, kMagnitude));
+  const auto magnitude =
+      hn::And(hn::BitCast(elements, word), hn::Set(elements, magnitude_of<Input>()));
   largest = hn::Max(largest, magnitude);
   const auto zero =
       hn::BitCast(exponents, hn::VecFromMask(elements, hn::Eq(magnitude, hn::Zero(elements))));
@@ -244,6 +291,12 @@ HWY_INLINE bool with_input(FastInput input, Function function) {
       return function(E4m3Input());
     case FastInput::e5m2:
       return function(E5m2Input());
+    case FastInput::e2m3:
+      return function(E2m3Input());
+    case FastInput::e3m2:
+      return function(E3m2Input());
+    case FastInput::e2m1:
+      return function(E2m1Input());
   }
   return false;
 }

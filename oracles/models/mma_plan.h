@@ -17,24 +17,29 @@ class MmaPlan {
   const MmaKind& kind() const { return kind_; }
 
   // As mma_fast() and mma() in mma.h. `same_a`: A is what it was in the last run in this workspace,
-  // which was by a plan that unpacks A in the same way.
+  // which was by a plan that unpacks A in the same way. `scales`: of a kind that has them.
   bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                LaneRegister* d, MmaWorkspace& workspace, bool same_a = false) const;
+                LaneRegister* d, MmaWorkspace& workspace, bool same_a = false,
+                const MmaScales* scales = nullptr) const;
   void run(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c, LaneRegister* d,
-           MmaWorkspace& workspace, bool same_a = false) const;
+           MmaWorkspace& workspace, bool same_a = false, const MmaScales* scales = nullptr) const;
+  // d may be c.
+  void run(const LaneRegister* a, const LaneRegister* b, const MmaTile& c, MmaTile& d,
+           MmaWorkspace& workspace, bool same_a = false, const MmaScales* scales = nullptr) const;
 
   bool unpacks_a_as(const MmaPlan& other) const;
 
  private:
-  bool run_fast(const LaneRegister* a, const LaneRegister* b, const LaneRegister* c,
-                LaneRegister* d, MmaWorkspace& workspace, bool same_a, PartOfMma& part) const;
+  bool on_vectors(const MmaOperands& of, const MmaScales* scales, MmaWorkspace& workspace,
+                  PartOfMma& part) const;
 
-  enum class Path : std::uint8_t { specification, floats, integers };
+  enum class Path : std::uint8_t { specification, floats, integers, fp4 };
 
   MmaKind kind_;
   Path path_ = Path::specification;
   FastFloatPlan floats_{};
   FastIntegerPlan integers_{};
+  FastFp4Plan fp4_{};
 };
 
 }  // namespace plumbline

@@ -191,7 +191,7 @@ void mma_with(const MmaKind& kind, const LaneRegister* a, const LaneRegister* b,
       for (int j = 0; j < elements; ++j) {
         const OutputPlace at = c_place(lane, reg, j, elements);
         if ((open[at.column] >> at.row & 1) == 0) {
-          word = done->d[reg][lane];
+          word = done->d.columns[at.column][at.row];
           continue;
         }
         word |= output_element(kind, m, at.row, at.column, noise) << (j * 32 / elements);
@@ -213,6 +213,31 @@ int b_registers(const MmaKind& kind) {
 
 int c_registers(const MmaKind& kind) {
   return kMmaRows * kMmaColumns / (32 * c_elements_per_register(kind));
+}
+
+void to_registers(const MmaKind& kind, const MmaTile& tile, LaneRegister* registers) {
+  const int elements = c_elements_per_register(kind), bits = 32 / elements;
+  for (int reg = 0; reg < c_registers(kind); ++reg) {
+    for (int lane = 0; lane < 32; ++lane) {
+      registers[reg][lane] = 0;
+      for (int j = 0; j < elements; ++j) {
+        const OutputPlace at = c_place(lane, reg, j, elements);
+        registers[reg][lane] |= code_of(tile.columns[at.column][at.row], 0, bits) << (j * bits);
+      }
+    }
+  }
+}
+
+void to_tile(const MmaKind& kind, const LaneRegister* registers, MmaTile& tile) {
+  const int elements = c_elements_per_register(kind);
+  for (int reg = 0; reg < c_registers(kind); ++reg) {
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int j = 0; j < elements; ++j) {
+        const OutputPlace at = c_place(lane, reg, j, elements);
+        tile.columns[at.column][at.row] = code_of(registers[reg][lane], j, 32 / elements);
+      }
+    }
+  }
 }
 
 bool mma_exists(const MmaKind& kind) {

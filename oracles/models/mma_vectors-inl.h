@@ -52,13 +52,8 @@ HWY_INLINE FloatVector as_floats(WordVector v) { return hn::BitCast(Floats(), v)
 
 HWY_INLINE HalfVector as_halves(WordVector v) { return hn::BitCast(Halves(), v); }
 
-// The accumulators, or the results, by column.
-struct OutputTile {
-  alignas(64) std::uint32_t columns[8][16];
-};
-
 // Registers 0 and 1 hold rows 0-7 of the even and the odd columns, registers 2 and 3 rows 8-15.
-HWY_INLINE void load_tile(const LaneRegister* registers, OutputTile& tile) {
+HWY_INLINE void load_tile(const LaneRegister* registers, MmaTile& tile) {
   const hn::CappedTag<std::uint32_t, 8> words;
   HWY_UNROLL(4)
   for (int reg = 0; reg < 4; ++reg) {
@@ -76,7 +71,7 @@ HWY_INLINE void load_tile(const LaneRegister* registers, OutputTile& tile) {
   }
 }
 
-HWY_INLINE void store_tile(const OutputTile& tile, LaneRegister* registers) {
+HWY_INLINE void store_tile(const MmaTile& tile, LaneRegister* registers) {
   const hn::CappedTag<std::uint32_t, 8> words;
   HWY_UNROLL(4)
   for (int reg = 0; reg < 4; ++reg) {

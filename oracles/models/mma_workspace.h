@@ -28,9 +28,19 @@ struct IntegerOperands {
   alignas(64) std::uint32_t b[2][2][8][4];   // register, even or odd k, column, word
 };
 
+// FP4: of every register's word four words of two elements, doubled, which are integers of 16 bits.
+// And a bit of a word for each of its elements that is not 0.
+struct Fp4Operands {
+  alignas(64) std::uint32_t a[2][4][4][16];      // register pair, word, two elements, row
+  alignas(64) std::uint32_t a_nonzero[4][16];    // half of a register pair, row: of two words
+  alignas(64) std::uint32_t b[2][4][8][4];       // register, two elements, column, word
+  alignas(64) std::uint32_t b_nonzero[2][8][4];  // register, column, word
+};
+
 union MmaWorkspace {
   FloatOperands floats;
   IntegerOperands integers;
+  Fp4Operands fp4;
 
   MmaWorkspace() {}  // nothing to set: a run without same_a writes before it reads
 };

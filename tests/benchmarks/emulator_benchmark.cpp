@@ -67,6 +67,18 @@ BENCHMARK_CAPTURE(emulate, gemm_fp8_hopper, "gemm_fp8_hopper" + kCube)->Apply([]
   on(b, {90});
 });
 BENCHMARK_CAPTURE(emulate, gemm_s8, "gemm_s8" + kCube)->Apply([](auto* b) { on(b, {80}); });
+BENCHMARK_CAPTURE(emulate, gemm_mxfp8_blackwell, "gemm_mxfp8_blackwell" + kCube)
+    ->Apply([](auto* b) { on(b, {120}); });
+BENCHMARK_CAPTURE(emulate, gemm_nvfp4, "gemm_nvfp4" + kCube)->Apply([](auto* b) { on(b, {120}); });
+BENCHMARK_CAPTURE(emulate, gemm_bf16_tcgen05, "gemm_bf16_tcgen05" + kCube)->Apply([](auto* b) {
+  on(b, {100});
+});
+BENCHMARK_CAPTURE(emulate, gemm_fp8_tcgen05, "gemm_fp8_tcgen05" + kCube)->Apply([](auto* b) {
+  on(b, {100});
+});
+BENCHMARK_CAPTURE(emulate, gemm_nvfp4_tcgen05, "gemm_nvfp4_tcgen05" + kCube)->Apply([](auto* b) {
+  on(b, {100});
+});
 BENCHMARK_CAPTURE(emulate, attention_bf16_forward, "attention_bf16_forward" + kHead)
     ->Apply([](auto* b) { on(b, {80, 90}); });
 BENCHMARK_CAPTURE(emulate, attention_bf16_backward, "attention_bf16_backward" + kHead)

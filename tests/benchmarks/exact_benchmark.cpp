@@ -23,6 +23,7 @@
 #include "oracles/exact/gemm_operands.h"
 #include "oracles/exact/gemm_sums.h"
 #include "oracles/exact/real.h"
+#include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/gemm/definition.h"
 
@@ -176,41 +177,52 @@ void freivalds(benchmark::State& state) {
   count_products(state, n * n * n);
 }
 
+float f32_scale(Random& random) { return static_cast<float>(0.5 + random.unit()); }
+
+float power_of_two(Random& random) {
+  return std::ldexp(1.0f, static_cast<int>(random.between(-4, 4)));
+}
+
+float e4m3_scale(Random& random) {
+  const Format& e4m3 = format(FormatId::e4m3);
+  return static_cast<float>(to_double(e4m3, encode(e4m3, f32_scale(random))));
+}
+
 struct FamilyRow {
   const char* name;
   FormatId a, b;
   std::uint64_t (*code_a)(Random&);
   std::uint64_t (*code_b)(Random&);
-  std::int64_t scale_depth;  // 0: no block scales; negative: powers of two
+  std::int64_t depth = 0;  // of a block that has a scale
+  float (*scale)(Random&) = nullptr;
 };
 
-constexpr FormatId kE4m3 = FormatId::e4m3, kE5m2 = FormatId::e5m2, kS8 = FormatId::s8;
+constexpr FormatId kE4m3 = FormatId::e4m3, kE5m2 = FormatId::e5m2, kS8 = FormatId::s8,
+                   kE2m1 = FormatId::e2m1, kE2m3 = FormatId::e2m3, kE3m2 = FormatId::e3m2;
 
 constexpr FamilyRow kFamily[] = {
-    {"e4m3", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 0},
-    {"e4m3_any_bits", kE4m3, kE4m3, any_code_of<kE4m3>, any_code_of<kE4m3>, 0},
-    {"int8", kS8, kS8, any_code_of<kS8>, any_code_of<kS8>, 0},
-    {"e5m2", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 0},
-    {"e5m2_any_bits", kE5m2, kE5m2, any_code_of<kE5m2>, any_code_of<kE5m2>, 0},
-    {"e4m3_x_e5m2", kE4m3, kE5m2, normal_code_of<kE4m3>, normal_code_of<kE5m2>, 0},
-    {"e4m3_x_e5m2_any_bits", kE4m3, kE5m2, any_code_of<kE4m3>, any_code_of<kE5m2>, 0},
-    {"e4m3_scaled_128", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 128},
-    {"e5m2_scaled_128", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 128},
-    {"e4m3_scaled_powers_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, -32},
-    {"e4m3_scaled_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 32},
+    {"e4m3", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>},
+    {"e4m3_any_bits", kE4m3, kE4m3, any_code_of<kE4m3>, any_code_of<kE4m3>},
+    {"int8", kS8, kS8, any_code_of<kS8>, any_code_of<kS8>},
+    {"e5m2", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>},
+    {"e5m2_any_bits", kE5m2, kE5m2, any_code_of<kE5m2>, any_code_of<kE5m2>},
+    {"e4m3_x_e5m2", kE4m3, kE5m2, normal_code_of<kE4m3>, normal_code_of<kE5m2>},
+    {"e4m3_x_e5m2_any_bits", kE4m3, kE5m2, any_code_of<kE4m3>, any_code_of<kE5m2>},
+    {"e4m3_scaled_128", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 128, f32_scale},
+    {"e5m2_scaled_128", kE5m2, kE5m2, normal_code_of<kE5m2>, normal_code_of<kE5m2>, 128, f32_scale},
+    {"e4m3_scaled_powers_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 32,
+     power_of_two},
+    {"e4m3_scaled_32", kE4m3, kE4m3, normal_code_of<kE4m3>, normal_code_of<kE4m3>, 32, f32_scale},
+    {"mxfp4", kE2m1, kE2m1, normal_code_of<kE2m1>, normal_code_of<kE2m1>, 32, power_of_two},
+    {"mxfp6", kE3m2, kE2m3, normal_code_of<kE3m2>, normal_code_of<kE2m3>, 32, power_of_two},
+    {"nvfp4", kE2m1, kE2m1, normal_code_of<kE2m1>, normal_code_of<kE2m1>, 16, e4m3_scale},
 };
 
-BlockScales random_scales(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t depth) {
-  const bool powers = depth < 0;
-  depth = std::abs(depth);
-  BlockScales out{.depth = depth, .blocks = k / depth, .m = m, .n = n, .a = {}, .b = {}};
+BlockScales random_scales(const FamilyRow& row, std::int64_t m, std::int64_t n, std::int64_t k) {
+  BlockScales out{.depth = row.depth, .blocks = k / row.depth, .m = m, .n = n, .a = {}, .b = {}};
   Random random(3);
-  const auto scale = [&] {
-    return powers ? std::ldexp(1.0f, static_cast<int>(random.between(-4, 4)))
-                  : static_cast<float>(0.5 + random.unit());
-  };
-  for (std::int64_t i = 0; i < out.blocks * m; ++i) out.a.push_back(scale());
-  for (std::int64_t j = 0; j < out.blocks * n; ++j) out.b.push_back(scale());
+  for (std::int64_t i = 0; i < out.blocks * m; ++i) out.a.push_back(row.scale(random));
+  for (std::int64_t j = 0; j < out.blocks * n; ++j) out.b.push_back(row.scale(random));
   return out;
 }
 
@@ -221,8 +233,7 @@ void family(benchmark::State& state) {
   const auto threads = static_cast<int>(state.range(4));
   const GemmOperands operands =
       decode_operands(matrix(row.a, m, k, row.code_a, 1), matrix(row.b, k, n, row.code_b, 2), 2);
-  const BlockScales scales =
-      row.scale_depth != 0 ? random_scales(m, n, k, row.scale_depth) : BlockScales{};
+  const BlockScales scales = row.depth != 0 ? random_scales(row, m, n, k) : BlockScales{};
   const std::vector<double> a(operands.a.begin(), operands.a.end()),
       b(operands.b.begin(), operands.b.end());
   std::vector<double> c(static_cast<std::size_t>(m * n));
@@ -236,8 +247,8 @@ void family(benchmark::State& state) {
                 static_cast<blasint>(k), b.data(), static_cast<blasint>(k), 0, c.data(),
                 static_cast<blasint>(n));
     const Clock::time_point between = Clock::now();
-    const SumEnclosures sums = row.scale_depth != 0 ? gemm_block_sums(operands, scales, threads)
-                                                    : gemm_sums(operands, threads);
+    const SumEnclosures sums =
+        row.depth != 0 ? gemm_block_sums(operands, scales, threads) : gemm_sums(operands, threads);
     const Clock::time_point end = Clock::now();
     plain = std::min(plain, std::chrono::duration<double>(between - start).count());
     ours = std::min(ours, std::chrono::duration<double>(end - between).count());

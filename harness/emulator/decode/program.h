@@ -23,7 +23,6 @@
 #include "harness/emulator/decode/isa.h"
 #include "harness/emulator/frontend/module.h"
 #include "oracles/models/mma_plan.h"
-#include "oracles/models/mma_scaled.h"
 
 namespace plumbline::emulator {
 
@@ -145,7 +144,6 @@ struct alignas(64) MmaOperation {
   };
 
   std::array<Scale, 2> scales{};
-  std::shared_ptr<const ScaledMma> scaled{};
 };
 
 // One decoded wgmma.mma_async, as a warp sees it: its 16 rows of D, in pieces of m16n8 along n.

@@ -171,29 +171,6 @@ void decode_move_matrix(Decoder& decoder, const Instruction& instruction, Modifi
 
 // --- mma ---
 
-[[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
-  if (mask != kFullMask) {
-    mask = whole_warp(warp, inst, mask);
-    if (mask == 0) return;
-  }
-  warp.note_meeting(mask);
-  const bool whole = mask == kFullMask;
-  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
-  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
-  LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
-                                   ? reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[0]))
-                                   : copies[0];
-  if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
-  WorkerState& worker = warp.cta().worker();
-  const bool same_a =
-      op.same_a && whole && worker.last_mma == &inst - 1 && worker.last_mma_warp == &warp;
-  op.plan->run(collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
-               collect(warp, op, 3, copies[3]), result, worker.mma, same_a);
-  worker.last_mma = whole ? &inst : nullptr;
-  worker.last_mma_warp = &warp;
-  if (result == copies[0]) distribute(warp, op, mask, copies[0]);
-}
-
 bool selector_exists(u32 byte, u32 thread, int bytes, int threads) {
   return byte % static_cast<u32>(bytes) == 0 && byte < 4 && thread < static_cast<u32>(threads);
 }
@@ -230,56 +207,78 @@ bool take_scale(Warp& warp, const Inst& inst, u32 mask, const MmaOperation::Scal
   return true;
 }
 
-// The same with block scales, or with roundings that are moved at random.
-enum class Noise : std::uint8_t { none, biased, centered };
+// False after a finding.
+bool take_scales(Warp& warp, const Inst& inst, u32 mask, const MmaOperation& op, MmaScales& out) {
+  return take_scale(warp, inst, mask, op.scales[0], out.a) &&
+         take_scale(warp, inst, mask, op.scales[1], out.b);
+}
 
-template <Noise N>
-void multiply_otherwise(Warp& warp, const Inst& inst, u32 mask) {
+template <bool Scaled>
+[[gnu::always_inline]] inline void multiply(Warp& warp, const Inst& inst, u32 mask) {
+  if (mask != kFullMask) {
+    mask = whole_warp(warp, inst, mask);
+    if (mask == 0) return;
+  }
+  warp.note_meeting(mask);
+  const bool whole = mask == kFullMask;
+  const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  MmaScales scales;
+  if (Scaled && !take_scales(warp, inst, mask, op, scales)) return;
+  alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
+  LaneRegister* const result = whole && op.in_place[0] != kSinkSlot
+                                   ? reinterpret_cast<LaneRegister*>(warp.slot(op.in_place[0]))
+                                   : copies[0];
+  if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
+  WorkerState& worker = warp.cta().worker();
+  const bool same_a =
+      op.same_a && whole && worker.last_mma == &inst - 1 && worker.last_mma_warp == &warp;
+  op.plan->run(collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), result, worker.mma, same_a,
+               Scaled ? &scales : nullptr);
+  worker.last_mma = whole ? &inst : nullptr;
+  worker.last_mma_warp = &warp;
+  if (result == copies[0]) distribute(warp, op, mask, copies[0]);
+}
+
+// The same with roundings that are moved at random.
+template <bool Centered>
+void multiply_randomly(Warp& warp, const Inst& inst, u32 mask) {
   if (mask != kFullMask) {
     mask = whole_warp(warp, inst, mask);
     if (mask == 0) return;
   }
   warp.note_meeting(mask);
   const MmaOperation& op = warp.program().mma[static_cast<std::size_t>(inst.immediate)];
+  const bool scaled = op.plan->kind().scale.block != 0;
+  MmaScales scales;
+  if (scaled && !take_scales(warp, inst, mask, op, scales)) return;
   if (warp.counts_traffic()) count_products(warp, inst, macs_of_a_piece(op));
-  const MmaKind& kind = op.plan->kind();
   alignas(64) LaneRegister copies[4][MmaOperation::kMostRegisters];
-  MmaScales all;
-  if (!take_scale(warp, inst, mask, op.scales[0], all.a) ||
-      !take_scale(warp, inst, mask, op.scales[1], all.b))
-    return;
-  const MmaScales* const scales = kind.scale.block != 0 ? &all : nullptr;
-  const LaneRegister *const a = collect(warp, op, 1, copies[1]),
-                            *const b = collect(warp, op, 2, copies[2]),
-                            *const c = collect(warp, op, 3, copies[3]);
-  if constexpr (N == Noise::none) {
-    op.scaled->run(a, b, c, copies[0], *scales);
-  } else {
-    mma_randomly(kind, a, b, c, copies[0], {warp.next_random(), N == Noise::centered}, scales);
-  }
+  mma_randomly(op.plan->kind(), collect(warp, op, 1, copies[1]), collect(warp, op, 2, copies[2]),
+               collect(warp, op, 3, copies[3]), copies[0], {warp.next_random(), Centered},
+               scaled ? &scales : nullptr);
   distribute(warp, op, mask, copies[0]);
 }
 
 Handler handler_of(const Decoder& decoder, const MmaKind& kind) {
   switch (decoder.random_rounding()) {
     case RandomRounding::off:
-      return kind.scale.block != 0 ? multiply_otherwise<Noise::none> : pick(handlers_of<&multiply>);
+      return pick(kind.scale.block != 0 ? handlers_of<&multiply<true>>
+                                        : handlers_of<&multiply<false>>);
     case RandomRounding::unbiased_nodes:
-      return multiply_otherwise<Noise::centered>;
+      return multiply_randomly<true>;
     case RandomRounding::on:
       break;
   }
-  return multiply_otherwise<Noise::biased>;
+  return multiply_randomly<false>;
 }
 
-// Whether an mma finds A as the one right before it left it. A guard might skip it: then A could
-// change before it is next reached by a branch.
-bool has_same_a(const Program& program, const Instruction& instruction,
+// Whether an mma finds A as the one right before it, which has the same handler, left it. A guard
+// might skip it: then A could change before it is next reached by a branch.
+bool has_same_a(const Program& program, const Instruction& instruction, Handler handler,
                 const MmaOperation& operation) {
-  if (instruction.guard >= 0 || program.code.empty() ||
-      program.code.back().execute != pick(handlers_of<&multiply>)) {
+  if (instruction.guard >= 0 || program.code.empty() || program.code.back().execute != handler)
     return false;
-  }
   const MmaOperation& before = program.mma[static_cast<std::size_t>(program.code.back().immediate)];
   const auto& [d, a, b, c] = before.fragments;
   if (a.slot != operation.fragments[1].slot || !before.plan->unpacks_a_as(*operation.plan))
@@ -316,6 +315,14 @@ bool take_fragments(Decoder& decoder, const Instruction& instruction, const MmaK
     if (neighbors) operation.in_place[f] = fragment.slot[0];
   }
   return true;
+}
+
+void add_operation(Decoder& decoder, const Instruction& instruction, const MmaKind& kind,
+                   MmaOperation& operation, Inst& out) {
+  out.execute = handler_of(decoder, kind);
+  operation.same_a = has_same_a(decoder.program(), instruction, out.execute, operation);
+  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
+  decoder.program().mma.push_back(operation);
 }
 
 // {byte-id, thread-id}, numbers or registers. `bytes`: of the word that are taken together. The
@@ -365,11 +372,8 @@ void decode_narrow_mma(Decoder& decoder, const Instruction& instruction, Modifie
     const auto& operand = instruction.operands;
     take_scale_selector(decoder, operand[4], operand[5], bytes, 2, operation.scales[0]);
     take_scale_selector(decoder, operand[6], operand[7], bytes, 4, operation.scales[1]);
-    operation.scaled = std::make_shared<const ScaledMma>(*kind);
   }
-  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
-  decoder.program().mma.push_back(operation);
-  out.execute = handler_of(decoder, *kind);
+  add_operation(decoder, instruction, *kind, operation, out);
 }
 
 void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& modifiers, Inst& out) {
@@ -393,10 +397,7 @@ void decode_mma(Decoder& decoder, const Instruction& instruction, Modifiers& mod
   if (!kind) return;
   MmaOperation operation;
   if (!take_fragments(decoder, instruction, *kind, operation)) return;
-  operation.same_a = has_same_a(decoder.program(), instruction, operation);
-  out.immediate = static_cast<std::int64_t>(decoder.program().mma.size());
-  decoder.program().mma.push_back(operation);
-  out.execute = handler_of(decoder, *kind);
+  add_operation(decoder, instruction, *kind, operation, out);
 }
 
 }  // namespace

@@ -481,12 +481,6 @@ bool check_descriptor(Warp& warp, const Inst& inst, int lane, u64 descriptor) {
   return false;
 }
 
-const ScaledMma* scaled_plan(WorkerState& worker, const MmaPlan* plan) {
-  std::unique_ptr<const ScaledMma>& scaled = worker.scaled_plans[plan];
-  if (!scaled) scaled = std::make_unique<const ScaledMma>(plan->kind());
-  return scaled.get();
-}
-
 // 32 rows to a column.
 int scale_columns(int rows) { return (rows + 31) / 32; }
 
@@ -551,7 +545,7 @@ bool check_columns(Warp& warp, const Inst& inst, const TensorProduct& op) {
   };
 
   std::vector<Range> ranges = {{op.copies ? "a copy" : "D", op.d, op.n}};
-  if (op.scaled != nullptr) {
+  if (op.scaled) {
     ranges.push_back({"the scales of A", op.scales_a.column, scale_columns(op.m)});
     ranges.push_back({"the scales of B", op.scales_b.column, scale_columns(op.n)});
   }
@@ -608,16 +602,16 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.n = static_cast<int>(descriptor >> 17 & 63) * 8;
   op.adds = (warp.read(inst.p) >> lane & 1) != 0;
   const int sm = cta.launch().options.sm;
-  const bool scaled = has_scales(kind);
+  op.scaled = has_scales(kind);
   const int scales = (inst.flags & kFourScales) != 0 ? 4 : (inst.flags & kTwoScales) != 0 ? 2 : 1;
   const auto types =
-      scaled ? scaled_kind_of(sm, kind, scales, descriptor) : kind_of(sm, kind, descriptor);
-  const u32 refused = descriptor & (scaled ? kNotEmulatedOfScaled : kNotEmulated);
+      op.scaled ? scaled_kind_of(sm, kind, scales, descriptor) : kind_of(sm, kind, descriptor);
+  const u32 refused = descriptor & (op.scaled ? kNotEmulatedOfScaled : kNotEmulated);
   // Of 128 rows, a pair has 64 in each CTA, laid out in another way.
   const bool known_rows = pair ? rows == 256 : rows == 64 || rows == 128;
   const int multiple = pair ? 32 : op.m == 128 ? 16 : 8;
-  if (!types || refused != 0 || !known_rows || (scaled && op.m != 128) || op.n < 8 || op.n > 256 ||
-      op.n % multiple != 0) {
+  if (!types || refused != 0 || !known_rows || (op.scaled && op.m != 128) || op.n < 8 ||
+      op.n > 256 || op.n % multiple != 0) {
     return fail(warp, inst, lane,
                 fmt::format("the instruction descriptor {:#x} has types or a shape ({}x{}) that "
                             "are not emulated",
@@ -629,8 +623,7 @@ void issue_one(Warp& warp, const Inst& inst, int lane) {
   op.upper = static_cast<int>(place >> 16 & 0xffff);
   if (op.upper != 0 && !(op.m == 64 && op.upper == 16))
     return fail(warp, inst, lane, fmt::format("D of {} rows begins in lane {}", op.m, op.upper));
-  if (scaled) {
-    op.scaled = scaled_plan(cta.worker(), op.plan);
+  if (op.scaled) {
     // CUTLASS leaves the byte, which the instruction descriptor has, in the upper bits as well.
     constexpr u32 kAddress = 0x3fffffff;
     op.scales_a = {static_cast<int>(lanes<u32>(warp, inst.list[0])[lane] & kAddress),

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "harness/emulator/instructions/matrix_tiles.h"
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/tensor_products.h"
-#include "oracles/models/mma_scaled.h"
+#include "oracles/models/mma_plan.h"
 #include "oracles/models/random_node.h"
 
 namespace plumbline::emulator {
@@ -206,18 +207,44 @@ struct PieceScales {
   }
 };
 
-// The sums of a piece, from tensor memory or to it, but for those of disabled lanes. `visit(word in
-// memory, register, lane, shift)`.
-template <typename Visit>
-void each_sum(const TensorProduct& op, bool half, TensorMemory& memory, int top, int left,
-              Visit&& visit) {
-  for (int lane = 0; lane < 32; ++lane) {
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane_of(op, top + lane / 4 + i / 2 * 8);
-      if ((op.disabled[static_cast<std::size_t>(row / 32)] >> row % 32 & 1) != 0) continue;
-      const int column = op.d + left + lane % 4 * 2 + i % 2;
-      visit(row, column, memory.word(row, column), half ? i / 2 : i, lane, half ? i % 2 * 16 : 0);
+// Where the sums of a piece lie: 16 lanes of tensor memory, one after the other, of eight columns.
+struct SumsPlace {
+  static constexpr int kRows = 16, kColumns = 8;
+  int lane, column;
+  u32 enabled;  // a bit for each lane
+
+  SumsPlace(const TensorProduct& op, int top, int left)
+      : lane(lane_of(op, top)), column(op.d + left) {
+    enabled = ~op.disabled[static_cast<std::size_t>(lane / 32)] >> lane % 32 & 0xffff;
+  }
+};
+
+// The first word that nothing wrote is a finding, if none was told before.
+void read_sums(const TensorProduct& op, const SumsPlace& from, bool& told, MmaTile& to) {
+  TensorMemory& memory = op.cta->tensor_memory();
+  for (int j = 0; j < SumsPlace::kColumns; ++j) {
+    const int column = from.column + j;
+    const u32 written = memory.written(from.lane / 32, column) >> from.lane % 32;
+    const u32 missing = from.enabled & ~written;
+    if (missing != 0 && !told)
+      told = !require_written(op, from.lane + std::countr_zero(missing), column);
+    std::memcpy(to.columns[j], &memory.word(from.lane, column), sizeof to.columns[j]);
+  }
+}
+
+// But for those of disabled lanes.
+void write_sums(const TensorProduct& op, const MmaTile& from, const SumsPlace& to) {
+  TensorMemory& memory = op.cta->tensor_memory();
+  for (int j = 0; j < SumsPlace::kColumns; ++j) {
+    const int column = to.column + j;
+    u32* const words = &memory.word(to.lane, column);
+    if (to.enabled == 0xffff) {
+      std::memcpy(words, from.columns[j], sizeof from.columns[j]);
+    } else {
+      for (int row = 0; row < SumsPlace::kRows; ++row)
+        if ((to.enabled >> row & 1) != 0) words[row] = from.columns[j][row];
     }
+    memory.written(to.lane / 32, column) |= to.enabled << to.lane % 32;
   }
 }
 
@@ -243,7 +270,6 @@ void perform(const TensorProduct& op) {
   Cta& cta = *op.cta;
   if (cta.stopping()) return;
   if (op.copies) return perform_copy(op);
-  TensorMemory& memory = cta.tensor_memory();
   const MmaKind& kind = op.plan->kind();
   // Of FP4 with a depth of 64, which lies along k alone, two elements.
   const auto elements = [&](FormatId id) {
@@ -255,44 +281,35 @@ void perform(const TensorProduct& op) {
   if (!read_a(op, elements(kind.a), a) || !read_b(op, elements(kind.b), b)) return;
   flip(a.data(), a.size(), op.flip_a);
   flip(b.data(), b.size(), op.flip_b);
-  const bool half = kind.accumulator == FormatId::f16;
-  bool fine = true;
+  bool told = false;
   WorkerState& worker = cta.worker();
   worker.last_mma = nullptr;
+  const RandomRounding rounding = cta.launch().options.random_rounding;
   for (int top = 0; top < op.m; top += 16) {
     // Rows 0 to 7 and 8 to 15 of the first half of k, then of the second.
     const auto* const from = &a[static_cast<std::size_t>(top / 4)];
     alignas(64) const LaneValues left[4] = {from[0], from[2], from[1], from[3]};
     for (int column = 0; column < op.n; column += 8) {
-      alignas(64) LaneRegister c[4] = {};
-      if (op.adds) {
-        each_sum(op, half, memory, top, column,
-                 [&](int row, int at, u32 word, int i, int lane, int shift) {
-                   fine = fine && require_written(op, row, at);
-                   c[i][lane] |= (half ? word & 0xffff : word) << shift;
-                 });
-      }
+      const SumsPlace place(op, top, column);
+      MmaTile sums = {};
+      if (op.adds) read_sums(op, place, told, sums);
       const auto* const x = reinterpret_cast<const LaneRegister*>(left);
       const auto* const y =
           reinterpret_cast<const LaneRegister*>(&b[static_cast<std::size_t>(column / 4)]);
-      const RandomRounding rounding = cta.launch().options.random_rounding;
       std::optional<PieceScales> words;
-      if (op.scaled != nullptr) words.emplace(op, top, column);
+      if (op.scaled) words.emplace(op, top, column);
       const std::optional<MmaScales> scales = words ? std::optional(words->of(op)) : std::nullopt;
-      if (rounding != RandomRounding::off) {
-        mma_randomly(kind, x, y, c, c,
-                     {warp.next_random(), rounding == RandomRounding::unbiased_nodes},
-                     scales ? &*scales : nullptr);
-      } else if (scales) {
-        op.scaled->run(x, y, c, c, *scales);
+      const MmaScales* const given = scales ? &*scales : nullptr;
+      if (rounding == RandomRounding::off) {
+        op.plan->run(x, y, sums, sums, worker.mma, column > 0, given);
       } else {
-        op.plan->run(x, y, c, c, worker.mma, column > 0);
+        LaneRegister c[4];
+        to_registers(kind, sums, c);
+        mma_randomly(kind, x, y, c, c,
+                     {warp.next_random(), rounding == RandomRounding::unbiased_nodes}, given);
+        to_tile(kind, c, sums);
       }
-      each_sum(op, half, memory, top, column,
-               [&](int row, int at, u32& word, int i, int lane, int shift) {
-                 word = half ? c[i][lane] >> shift & 0xffff : c[i][lane];
-                 memory.written(row / 32, at) |= u32{1} << row % 32;
-               });
+      write_sums(op, sums, place);
     }
   }
 }

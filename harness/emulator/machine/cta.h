@@ -22,7 +22,6 @@
 #include "harness/emulator/machine/warp.h"
 #include "harness/emulator/memory/lazy_memory.h"
 #include "harness/emulator/memory/shared_memory.h"
-#include "oracles/models/mma_scaled.h"
 
 namespace plumbline::emulator {
 
@@ -46,8 +45,7 @@ struct WorkerState {
   const Warp* last_mma_warp = nullptr;
   MmaWorkspace mma;
   std::vector<std::unique_ptr<const MmaPlan>> tensor_plans;  // of descriptors seen so far
-  std::map<const MmaPlan*, std::unique_ptr<const ScaledMma>> scaled_plans;  // with block scales
-  CtaRaces* races = nullptr;  // where they are looked for
+  CtaRaces* races = nullptr;                                 // where they are looked for
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted

@@ -14,7 +14,6 @@
 
 namespace plumbline {
 class MmaPlan;
-class ScaledMma;
 }  // namespace plumbline
 
 namespace plumbline::emulator {
@@ -54,7 +53,7 @@ struct TensorProduct {
   // A bit for each lane of D that keeps what it holds, lane 0 first.
   std::array<std::uint32_t, 4> disabled{};
 
-  const ScaledMma* scaled = nullptr;  // instead of the plan; null: there are none
+  bool scaled = false;
   Scales scales_a{}, scales_b{};
 
   std::string_view what() const { return copies ? "copy" : "product"; }

@@ -4,11 +4,17 @@
 // rather than as numbers.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "hwy/targets.h"
 
 #include "oracles/base/random.h"
 #include "oracles/formats/encode.h"
@@ -58,6 +64,9 @@ inline std::vector<FragmentKind> fast_kinds() {
     kinds.push_back(float_kind(sm, e4m3, e5m2, 32));
     kinds.push_back(float_kind(sm, e5m2, e4m3, 32));
   }
+  for (const auto& [a, b] : {std::pair(e2m3, e2m3), std::pair(e3m2, e3m2), std::pair(e2m1, e2m1),
+                             std::pair(e4m3, e2m1), std::pair(e3m2, e5m2)})
+    kinds.push_back(float_kind(120, a, b, 32));
   for (const bool saturate : {false, true}) {
     for (const int k : {32, 16}) {
       kinds.push_back(integer_kind(s8, s8, k, saturate));
@@ -67,6 +76,37 @@ inline std::vector<FragmentKind> fast_kinds() {
     kinds.push_back(integer_kind(u8, s8, 32, saturate));
   }
   return kinds;
+}
+
+// Runs as if the machine had nothing better than one instruction set.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(std::int64_t target) { choose(target); }
+
+  ~OnlyTarget() { choose(0); }
+
+ private:
+  static void choose(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+// Highway's versions spell these names in two ways.
+inline bool vectors_here() {
+  const std::string_view target = mma_fast_target();
+  return target != "Scalar" && target != "SCALAR" && target != "Emu128" && target != "EMU128";
+}
+
+// On every instruction set of this machine that has vectors.
+template <typename Check>
+void on_every_target(Check check) {
+  for (std::int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
+    const OnlyTarget only(rest & -rest);
+    if (!vectors_here()) continue;
+    SCOPED_TRACE(mma_fast_target());
+    check();
+  }
 }
 
 enum class ValueMix {
@@ -150,11 +190,14 @@ class CodeSource {
 };
 
 // Odd elements of A become those before them, negated and now and then one bit off; those of B
-// repeat.
-inline void make_cancelling(int bits, Fragments& fragments, Random& random) {
+// repeat. Among operands of 8 bits, the sign of FP6 and FP4 is bit 5 of a byte.
+inline void make_cancelling(FormatId id, Fragments& fragments, Random& random) {
+  const int bits = format(id).storage_bits;
   const std::uint32_t even = bits == 16 ? 0x0000ffffu : 0x00ff00ffu;
-  const std::uint32_t signs = bits == 16 ? 0x80000000u : 0x80008000u;
-  const std::uint32_t last = bits == 16 ? 0x00010000u : 0x01000100u;
+  const std::uint32_t signs = bits == 16 ? 0x80000000u : is_fp8(id) ? 0x80008000u : 0x20002000u;
+  const std::uint32_t last = bits == 16             ? 0x00010000u
+                             : id == FormatId::e2m1 ? 0x04000400u
+                                                    : 0x01000100u;
   for (auto& reg : fragments.a) {
     for (std::uint32_t& word : reg) {
       word = ((word & even) | (word & even) << bits) ^ signs;
@@ -187,7 +230,10 @@ inline Fragments random_fragments(const MmaKind& kind, ValueMix mix, Random& ran
     const int bits = format(id).storage_bits;
     for (int reg = 0; reg < count; ++reg) {
       for (std::uint32_t& word : registers[reg]) {
-        for (int at = 0; at < 32; at += bits) word |= source.draw() << at;
+        for (int at = 0; at < 32; at += bits) {
+          const std::uint32_t code = source.draw();
+          word |= (id == FormatId::e2m1 ? code << 2 & 0xff : code) << at;
+        }
       }
     }
   };
@@ -198,7 +244,7 @@ inline Fragments random_fragments(const MmaKind& kind, ValueMix mix, Random& ran
 
   const int bits = format(kind.a).storage_bits;
   if (mix == ValueMix::zero_c) std::memset(fragments.c, 0, sizeof fragments.c);
-  if (mix == ValueMix::cancelling && bits < 32) make_cancelling(bits, fragments, random);
+  if (mix == ValueMix::cancelling && bits < 32) make_cancelling(kind.a, fragments, random);
   if (mix == ValueMix::sparse) clear_lines(fragments, random);
   return fragments;
 }

@@ -54,6 +54,30 @@ TEST_P(Plan, RunFallsBackToTheSpecification) {
   }
 }
 
+// Where the vector path declines, too.
+void compare_tiles(const MmaKind& kind) {
+  const MmaPlan plan(kind);
+  MmaWorkspace workspace;
+  Random random(5);
+  for (int i = 0; i < 40; ++i) {
+    const ValueMix mix = kValueMixes[static_cast<std::size_t>(i) % std::size(kValueMixes)];
+    const Fragments in = random_fragments(kind, mix, random);
+    LaneRegister spec[4] = {}, got[4] = {};
+    mma_spec(kind, in.a, in.b, in.c, spec);
+    MmaTile tile;
+    to_tile(kind, in.c, tile);
+    plan.run(in.a, in.b, tile, tile, workspace);
+    to_registers(kind, tile, got);
+    ASSERT_EQ(std::memcmp(got, spec, sizeof spec), 0) << i;
+  }
+}
+
+TEST_P(Plan, TilesGiveWhatRegistersGive) { compare_tiles(GetParam().mma); }
+
+TEST(PlanOfHalves, TilesGiveWhatRegistersGive) {
+  compare_tiles(float_kind(90, FormatId::f16, FormatId::f16, 16, FormatId::f16).mma);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, Plan, testing::ValuesIn(fast_kinds()),
                          [](const auto& row) { return row.param.name; });
 
