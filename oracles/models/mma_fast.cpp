@@ -56,9 +56,77 @@ HWY_INLINE void load_c(const MmaOperands& of, MmaTile& tile) {
   }
 }
 
-// True where nothing was left out. Only then d is written.
-HWY_INLINE bool finish(const MmaTile& tile, bool finite, const MmaOperands& of, PartOfMma& part) {
-  if (!finite || std::ranges::any_of(part.open, [](std::uint16_t rows) { return rows != 0; })) {
+// The outputs of a block whose checks failed.
+void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
+  for (int odd = 0; odd < 2; ++odd) {
+    const std::uint32_t lanes = checks.failed(odd);
+    for (int r = 0; r < kRowVectors; ++r)
+      part.open[2 * pair + odd] |= static_cast<std::uint16_t>(lanes << (row + r * kLanes));
+  }
+}
+
+// Elements that are infinite or NaN.
+HWY_INLINE auto special_of(IntegerVector bits) {
+  return hn::Gt(hn::And(bits, hn::Set(Integers(), 0x7fffffff)),
+                hn::Set(Integers(), 0x7f800000 - 1));
+}
+
+// Those become 0. False where there are none.
+bool clear_special(MmaTile& tile) {
+  IntegerVector any = hn::Zero(Integers());
+  for (auto& column : tile.columns) {
+    for (int row = 0; row < 16; row += kLanes) {
+      const IntegerVector bits = as_integers(hn::Load(Words(), column + row));
+      const auto special = special_of(bits);
+      any = hn::Or(any, hn::VecFromMask(Integers(), special));
+      hn::Store(as_words(hn::IfThenZeroElse(special, bits)), Words(), column + row);
+    }
+  }
+  return !hn::AllTrue(Integers(), hn::Eq(any, hn::Zero(Integers())));
+}
+
+// Where C is one of those, D is the same, as long as all products are finite.
+void put_special(const MmaTile& c, MmaTile& d) {
+  const IntegerVector infinity = hn::Set(Integers(), 0x7f800000),
+                      nan = hn::Set(Integers(), 0x7fffffff);
+  for (int column = 0; column < 8; ++column) {
+    for (int row = 0; row < 16; row += kLanes) {
+      const IntegerVector bits = as_integers(hn::Load(Words(), c.columns[column] + row));
+      const auto is_nan = hn::Gt(hn::And(bits, nan), infinity);
+      const IntegerVector sum = hn::IfThenElse(is_nan, nan, bits);
+      std::uint32_t* const at = d.columns[column] + row;
+      const IntegerVector other = as_integers(hn::Load(Words(), at));
+      hn::Store(as_words(hn::IfThenElse(special_of(bits), sum, other)), Words(), at);
+    }
+  }
+}
+
+// D of C by compute(tile), which notes what it leaves open. True where nothing is; only then d is
+// written. `finite`: all elements of A and B are. Of those that are not, the specification computes
+// the rows and columns anyway.
+template <class Compute>
+HWY_INLINE bool compute_and_store(const MmaOperands& of, bool finite, PartOfMma& part,
+                                  Compute compute) {
+  const auto is_open = [&] {
+    return std::ranges::any_of(part.open, [](std::uint16_t rows) { return rows != 0; });
+  };
+  MmaTile tile;
+  load_c(of, tile);
+  std::ranges::fill(part.open, std::uint16_t{0});
+  compute(tile);
+  if (is_open()) {
+    MmaTile c, without;
+    load_c(of, c);
+    without = c;
+    if (clear_special(without)) {
+      tile = without;
+      std::ranges::fill(part.open, std::uint16_t{0});
+      compute(tile);
+      put_special(c, tile);
+    }
+  }
+  if (of.scales != nullptr) put_nan_scales(*of.scales, tile, part);
+  if (!finite || is_open()) {
     part.d = tile;
     return false;
   }
@@ -68,15 +136,6 @@ HWY_INLINE bool finish(const MmaTile& tile, bool finite, const MmaOperands& of, 
     store_tile(tile, of.d);
   }
   return true;
-}
-
-// The outputs of a block whose checks failed.
-void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
-  for (int odd = 0; odd < 2; ++odd) {
-    const std::uint32_t lanes = checks.failed(odd);
-    for (int r = 0; r < kRowVectors; ++r)
-      part.open[2 * pair + odd] |= static_cast<std::uint16_t>(lanes << (row + r * kLanes));
-  }
 }
 
 HWY_INLINE Block load_block(const MmaTile& tile, int pair, int row) {
@@ -186,34 +245,31 @@ bool float_mma(const FastFloatPlan& plan, const MmaOperands& of, FloatOperands& 
   const bool b_finite = with_input(
       plan.b, [&](auto input) HWY_ATTR { return load_b(input, of.b, plan.registers, operands); });
   if (joined) group_b_by_halves(plan.registers, operands);
-  MmaTile tile;
-  load_c(of, tile);
   const NodeConstants constants(plan);
-  if (plan.scaled) {
-    leave_nan_scales(*of.scales, part);
-    const Shifts shifts(plan, of);
+  const bool finite = operands.a_finite && b_finite;
+  if (!plan.scaled) {
+    return compute_and_store(of, finite, part, [&](MmaTile& tile) HWY_ATTR {
+      run(plan, {operands, constants, tile, part});
+    });
+  }
+  const Shifts shifts(plan, of);
+  return compute_and_store(of, finite, part, [&](MmaTile& tile) HWY_ATTR {
     shift_down(shifts, tile, part);
     run(plan, {operands, constants, tile, part});
     shift_up(shifts, tile);
-  } else {
-    std::ranges::fill(part.open, std::uint16_t{0});
-    run(plan, {operands, constants, tile, part});
-  }
-  return finish(tile, operands.a_finite && b_finite, of, part);
+  });
 }
 
 bool fp4_mma(const FastFp4Plan& plan, const MmaOperands& of, Fp4Operands& operands,
              PartOfMma& part) {
   if (!of.same_a) load_fp4_a(of.a, operands);
   load_fp4_b(of.b, operands);
-  MmaTile tile;
-  load_c(of, tile);
-  leave_nan_scales(*of.scales, part);
-  for (int column = 0; column < 8; ++column) {
-    for (int row = 0; row < 16; row += kLanes)
-      fp4_column(plan, operands, *of.scales, column, row, tile, part);
-  }
-  return finish(tile, true, of, part);
+  return compute_and_store(of, true, part, [&](MmaTile& tile) HWY_ATTR {
+    for (int column = 0; column < 8; ++column) {
+      for (int row = 0; row < 16; row += kLanes)
+        fp4_column(plan, operands, *of.scales, column, row, tile, part);
+    }
+  });
 }
 
 bool integer_mma(const FastIntegerPlan& plan, const MmaOperands& of, IntegerOperands& operands) {

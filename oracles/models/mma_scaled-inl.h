@@ -33,18 +33,18 @@ namespace HWY_NAMESPACE {
 template <class Mask>
 HWY_INLINE void note_open(Mask mask, int column, int row, PartOfMma& part) {
   if (hn::AllFalse(Integers(), mask)) return;
-  std::uint8_t bytes[8] = {};
-  hn::StoreMaskBits(Integers(), mask, bytes);
-  const unsigned rows = bytes[0] | static_cast<unsigned>(bytes[1]) << 8;
-  part.open[column] |= static_cast<std::uint16_t>(rows << row);
+  part.open[column] |= static_cast<std::uint16_t>(rows_of(mask) << row);
 }
 
-// All rows and columns that have a scale of NaN, and no others.
-HWY_INLINE void leave_nan_scales(const BlockScaleValues& scales, PartOfMma& part) {
-  for (int column = 0; column < 8; ++column)
-    part.open[column] = (scales.nan_columns >> column & 1) != 0
-                            ? std::uint16_t{0xffff}
-                            : static_cast<std::uint16_t>(scales.nan_rows);
+// All rows and columns that have a scale of NaN are NaN.
+inline void put_nan_scales(const BlockScaleValues& scales, MmaTile& d, PartOfMma& part) {
+  if (scales.nan_rows == 0 && scales.nan_columns == 0) return;
+  for (int column = 0; column < 8; ++column) {
+    const std::uint32_t rows = (scales.nan_columns >> column & 1) != 0 ? 0xffff : scales.nan_rows;
+    for (int row = 0; row < 16; ++row)
+      if ((rows >> row & 1) != 0) d.columns[column][row] = 0x7fffffff;
+    part.open[column] &= static_cast<std::uint16_t>(~rows);
+  }
 }
 
 // ---- FP8 ----------------------------------------------------------------------------------------
@@ -93,8 +93,7 @@ struct Shifts {
 
 // 2^exponent, well inside of the range of normal numbers.
 HWY_INLINE FloatVector power_of_two(IntegerVector exponent) {
-  return hn::BitCast(Floats(),
-                     hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(Integers(), 127))));
+  return hn::BitCast(Floats(), hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(Integers(), 127))));
 }
 
 // C 2^-s.
@@ -187,8 +186,7 @@ HWY_INLINE void load_fp4_b(const LaneRegister* b, Fp4Operands& to) {
   for (int reg = 0; reg < 2; ++reg) {
     for (int lane = 0; lane < 32; lane += kLanes) {
       const Fp4Elements elements(hn::LoadU(Words(), b[reg] + lane));
-      for (int i = 0; i < 4; ++i)
-        hn::Store(elements.pairs[i], Words(), &to.b[reg][i][0][0] + lane);
+      for (int i = 0; i < 4; ++i) hn::Store(elements.pairs[i], Words(), &to.b[reg][i][0][0] + lane);
       hn::Store(elements.nonzero, Words(), &to.b_nonzero[reg][0][0] + lane);
     }
   }
@@ -241,16 +239,15 @@ HWY_INLINE hn::Vec<hn::Half<Floats>> fp4_results(const Fp4Addends& addends,
   const auto unit = half_of<kHalf>(addends.unit);
   const DoubleVector up = power_of_two(hn::Neg(unit)), down = power_of_two(unit);
   // From +0: a sum of -0 is +0.
-  DoubleVector sum = hn::Add(
-      hn::Zero(Doubles()),
-      hn::Trunc(hn::Mul(hn::PromoteTo(Doubles(), half_of<kHalf>(addends.c)), up)));
+  DoubleVector sum =
+      hn::Add(hn::Zero(Doubles()),
+              hn::Trunc(hn::Mul(hn::PromoteTo(Doubles(), half_of<kHalf>(addends.c)), up)));
   HWY_UNROLL(4)
   for (int group = 0; group < 4; ++group) {
     const int block = group * blocks / 4;
     const DoubleVector of_rows = hn::Load(Doubles(), scales.rows[block] + row + kHalf * kDoubles);
     const DoubleVector of_column = hn::Set(Doubles(), scales.columns[block][column] / 4);
-    const DoubleVector products =
-        hn::PromoteTo(Doubles(), half_of<kHalf>(addends.sums[group]));
+    const DoubleVector products = hn::PromoteTo(Doubles(), half_of<kHalf>(addends.sums[group]));
     const DoubleVector scaled = hn::Mul(products, hn::Mul(of_rows, of_column));
     sum = hn::Add(sum, hn::Trunc(hn::Mul(scaled, up)));
   }
@@ -258,9 +255,9 @@ HWY_INLINE hn::Vec<hn::Half<Floats>> fp4_results(const Fp4Addends& addends,
   const auto subnormal = hn::And(hn::Lt(hn::Abs(exact), hn::Set(Doubles(), 0x1p-126)),
                                  hn::Ne(exact, hn::Zero(Doubles())));
   // The leading 24 bits, toward zero; from 2^128 on infinity.
-  const DoubleVector kept =
-      hn::BitCast(Doubles(), hn::And(hn::BitCast(LongWords(), exact),
-                                     hn::Set(LongWords(), ~std::int64_t{0x1fffffff})));
+  const DoubleVector kept = hn::BitCast(
+      Doubles(),
+      hn::And(hn::BitCast(LongWords(), exact), hn::Set(LongWords(), ~std::int64_t{0x1fffffff})));
   return hn::DemoteTo(hn::Half<Floats>(), hn::IfThenElse(subnormal, hn::NaN(Doubles()), kept));
 }
 
@@ -290,11 +287,11 @@ HWY_INLINE void fp4_column(const FastFp4Plan& plan, const Fp4Operands& operands,
     const IntegerVector exponent =
         hn::Add(hn::Load(Integers(), scales.row_exponents[block] + row),
                 hn::Set(Integers(), scales.column_exponents[block][column]));
-    alignment = hn::Max(alignment,
-                        hn::IfThenElse(hn::Eq(as_integers(both), zero), lowest, exponent));
+    alignment =
+        hn::Max(alignment, hn::IfThenElse(hn::Eq(as_integers(both), zero), lowest, exponent));
   }
-  addends.c = hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Not(special)),
-                                 hn::BitCast(Floats(), bits));
+  addends.c =
+      hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Not(special)), hn::BitCast(Floats(), bits));
   addends.unit = hn::Sub(alignment, hn::Set(Integers(), plan.fraction_bits));
   const FloatVector results =
       hn::Combine(Floats(), fp4_results<1>(addends, scales, plan.blocks, column, row),

@@ -52,6 +52,14 @@ HWY_INLINE FloatVector as_floats(WordVector v) { return hn::BitCast(Floats(), v)
 
 HWY_INLINE HalfVector as_halves(WordVector v) { return hn::BitCast(Halves(), v); }
 
+// A bit for each lane of a mask of integers.
+template <class Mask>
+HWY_INLINE std::uint32_t rows_of(Mask mask) {
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(Integers(), mask, bytes);
+  return bytes[0] | std::uint32_t{bytes[1]} << 8;
+}
+
 // Registers 0 and 1 hold rows 0-7 of the even and the odd columns, registers 2 and 3 rows 8-15.
 HWY_INLINE void load_tile(const LaneRegister* registers, MmaTile& tile) {
   const hn::CappedTag<std::uint32_t, 8> words;

@@ -17,7 +17,7 @@ namespace {
 // Of 8-bit formats, whose values as f32 numbers are told apart by their upper halves.
 std::vector<std::uint8_t> codes_by_upper_half(const Format& f) {
   std::vector<std::uint8_t> codes(1 << 16);
-  for (unsigned code = 0; code < 256; ++code) {
+  for (unsigned code = 0; code < 1u << f.code_bits(); ++code) {
     const double value = to_double(f, code);
     if (!std::isfinite(value)) continue;
     codes[std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16] =
@@ -72,15 +72,21 @@ bool GemmTileModel::plan_unit() {
   const FormatId a = gemm_->problem.a->layout.format, b = gemm_->problem.b->layout.format;
   const std::optional<DotModel> model = shaped.unit_model(gemm_->sm, a, b);
   if (!model) return false;
-  if (contract.block_scale) {
-    step_ = model->node.products;
-    return schedule_.promote % step_ == 0 && schedule_.grain % step_ == 0 &&
-           (schedule_.parts == 1 || schedule_.block % step_ == 0);
-  }
   bytes_ = format(a).storage_bits / 8;
   const int usual = 32 / bytes_;  // m16n8k8, k16, k32
-  const int k = schedule_.instruction_k > 0 ? static_cast<int>(schedule_.instruction_k) : usual;
-  const MmaKind kind{{16, 8, k}, a, b, contract.accumulator, false, *model};
+  const int k = contract.block_scale          ? model->node.products
+                : schedule_.instruction_k > 0 ? static_cast<int>(schedule_.instruction_k)
+                                              : usual;
+  elements_ = k == 64 ? 8 : 4 / bytes_;
+  MmaKind kind{{16, 8, k}, a, b, contract.accumulator, false, *model};
+  if (contract.block_scale) {
+    const FormatId scale = gemm_->scale_format().id;
+    const std::int64_t least = scale == FormatId::ue8m0 ? 32 : 16;
+    kind.scale = {scale, static_cast<int>(std::min(gemm_->scales->depth, least))};
+    if (schedule_.promote % k != 0 || schedule_.grain % k != 0 ||
+        (schedule_.parts > 1 && schedule_.block % k != 0))
+      return false;
+  }
   if (!mma_exists(kind)) return false;
   plan_.emplace(kind);
   step_ = k;
@@ -136,19 +142,56 @@ GemmTileModel::Run GemmTileModel::run_over(const std::vector<Chunk>& chunks, std
 
 void GemmTileModel::encode_operands() {
   if (!plan_) return;
-  a_ = encoded(plan_->kind().a, gemm_->operands.a);
-  b_ = encoded(plan_->kind().b, gemm_->operands.b);
+  const auto operand = [&](FormatId id, const std::vector<float>& values) {
+    std::vector<std::uint8_t> codes = encoded(id, values);
+    // FP4 among operands of 8 bits is in bits 5:2.
+    if (id == FormatId::e2m1 && elements_ == 4)
+      for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(code << 2);
+    return codes;
+  };
+  a_ = operand(plan_->kind().a, gemm_->operands.a);
+  b_ = operand(plan_->kind().b, gemm_->operands.b);
+  if (plan_->kind().scale.block == 0) return;
+  const Format& f = format(plan_->kind().scale.format);
+  const auto codes = [&](const std::vector<float>& values) {
+    std::vector<std::uint8_t> out;
+    for (const float value : values)
+      out.push_back(static_cast<std::uint8_t>(encode(f, static_cast<double>(value))));
+    return out;
+  };
+  scales_a_ = codes(gemm_->scales->a);
+  scales_b_ = codes(gemm_->scales->b);
 }
 
 // The codes of one vector from an offset within a chunk on, as a register holds them; 0 beyond it.
 std::uint32_t GemmTileModel::word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
                                   const Chunk& chunk, std::int64_t offset) const {
   std::uint32_t word = 0;
-  const std::int64_t left = chunk.count - offset, elements = 4 / bytes_;
-  if (left <= 0) return 0;
+  const std::int64_t count = std::min<std::int64_t>(chunk.count - offset, elements_);
+  if (count <= 0) return 0;
   const std::uint8_t* from =
       codes.data() + (vector * gemm_->problem.k + chunk.begin + offset) * bytes_;
-  std::memcpy(&word, from, static_cast<std::size_t>(std::min(left, elements) * bytes_));
+  if (elements_ == 8) {
+    for (std::int64_t i = 0; i < count; ++i) word |= static_cast<std::uint32_t>(from[i]) << (4 * i);
+    return word;
+  }
+  std::memcpy(&word, from, static_cast<std::size_t>(count * bytes_));
+  return word;
+}
+
+// Those of a chunk's blocks; 1 beyond the end of k.
+std::uint32_t GemmTileModel::scales(const std::vector<std::uint8_t>& codes, std::int64_t vectors,
+                                    std::int64_t vector, const Chunk& chunk) const {
+  const MmaBlockScale& scale = plan_->kind().scale;
+  const BlockScales& given = *gemm_->scales;
+  std::uint32_t word = 0;
+  for (int i = 0; i < static_cast<int>(step_) / scale.block; ++i) {
+    const std::int64_t block = (chunk.begin + i * scale.block) / given.depth;
+    const std::uint64_t code = block < given.blocks
+                                   ? codes[static_cast<std::size_t>(block * vectors + vector)]
+                                   : encode(format(scale.format), 1.0);
+    word |= static_cast<std::uint32_t>(code) << (8 * i);
+  }
   return word;
 }
 
@@ -159,15 +202,16 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
                          (gemm_->operands.batch_b == 1 ? 0 : at.batch) * problem.n + at.j;
   const std::int64_t rows = std::min(kRows, problem.m - at.i),
                      columns = std::min(kColumns, problem.n - at.j);
-  const int elements = 4 / bytes_;
+  const bool scaled = plan_->kind().scale.block != 0;
   const int a_count = a_registers(plan_->kind()), b_count = b_registers(plan_->kind());
-  LaneRegister a[4], b[2], c[4] = {};
+  LaneRegister a[4], b[2], c[4] = {}, of_rows = {}, of_columns = {};
+  const MmaScales all{{&of_rows, 0, 0}, {&of_columns, 0, 0}};
   PLUMB_ASSERT(a_count <= 4 && b_count <= 2);
   MmaWorkspace workspace;
   for (const Chunk& chunk : run.chunks) {
     for (int r = 0; r < a_count; ++r) {
       for (int lane = 0; lane < 32; ++lane) {
-        const FragmentPlace place = a_place(lane, r, 0, elements);
+        const FragmentPlace place = a_place(lane, r, 0, elements_);
         a[r][lane] = place.row_or_column < rows
                          ? word(a_, first_row + place.row_or_column, chunk, place.k)
                          : 0;
@@ -175,13 +219,17 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
     }
     for (int r = 0; r < b_count; ++r) {
       for (int lane = 0; lane < 32; ++lane) {
-        const FragmentPlace place = b_place(lane, r, 0, elements);
+        const FragmentPlace place = b_place(lane, r, 0, elements_);
         b[r][lane] = place.row_or_column < columns
                          ? word(b_, first_column + place.row_or_column, chunk, place.k)
                          : 0;
       }
     }
-    plan_->run(a, b, c, c, workspace);
+    for (std::int64_t i = 0; scaled && i < rows; ++i)
+      of_rows[4 * (i % 8) + i / 8] = scales(scales_a_, gemm_->scales->m, at.i + i, chunk);
+    for (std::int64_t j = 0; scaled && j < columns; ++j)
+      of_columns[4 * j] = scales(scales_b_, gemm_->scales->n, at.j + j, chunk);
+    plan_->run(a, b, c, c, workspace, false, scaled ? &all : nullptr);
   }
   const Format& of_sums = format(plan_->kind().accumulator);
   const int sums_per_register = 32 / of_sums.storage_bits;
@@ -197,56 +245,8 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
   }
 }
 
-void GemmTileModel::chain_scaled(const GemmPlace& at, const Run& run, Accumulators& sums) const {
-  const NodeModel& node = gemm_->model->node;
-  const Format &of_a = format(gemm_->problem.a->layout.format),
-               &of_b = format(gemm_->problem.b->layout.format);
-  const Format& f_scale = gemm_->scale_format();
-  const BlockScales& scales = *gemm_->scales;
-  const std::int64_t rows = std::min(kRows, gemm_->problem.m - at.i),
-                     columns = std::min(kColumns, gemm_->problem.n - at.j);
-
-  struct Vector {
-    std::vector<Decoded> elements, scales;
-  };
-
-  // Products beyond the end of the chunk are of zeros.
-  const auto vector = [&](const Format& f, const float* values, const float* of_blocks,
-                          std::int64_t stride, const Chunk& chunk) {
-    Vector out{std::vector<Decoded>(static_cast<std::size_t>(step_), decode(f, 0)), {}};
-    for (std::int64_t p = 0; p < chunk.count; ++p) {
-      const double value = static_cast<double>(values[chunk.begin + p]);
-      out.elements[static_cast<std::size_t>(p)] = decode(f, encode(f, value));
-    }
-    for (std::int64_t p = chunk.begin; p < chunk.begin + step_; p += scales.depth) {
-      const std::int64_t block = p / scales.depth;
-      const float by = block < scales.blocks ? of_blocks[block * stride] : 1.0f;
-      out.scales.push_back(decode(f_scale, encode(f_scale, static_cast<double>(by))));
-    }
-    return out;
-  };
-  for (const Chunk& chunk : run.chunks) {
-    std::vector<Vector> of_rows, of_columns;
-    for (std::int64_t i = at.i; i < at.i + rows; ++i)
-      of_rows.push_back(
-          vector(of_a, gemm_->row({at.batch, i, 0}), scales.a.data() + i, scales.m, chunk));
-    for (std::int64_t j = at.j; j < at.j + columns; ++j)
-      of_columns.push_back(
-          vector(of_b, gemm_->column({at.batch, 0, j}), scales.b.data() + j, scales.n, chunk));
-    for (std::size_t i = 0; i < of_rows.size(); ++i) {
-      for (std::size_t j = 0; j < of_columns.size(); ++j) {
-        sums[i][j] = std::bit_cast<float>(
-            scaled_node(node, of_a, of_b, of_rows[i].elements, of_columns[j].elements,
-                        {f_scale.id, of_rows[i].scales, of_columns[j].scales},
-                        std::bit_cast<std::uint32_t>(sums[i][j])));
-      }
-    }
-  }
-}
-
 void GemmTileModel::chain(const GemmPlace& at, const Run& run, Accumulators& sums) const {
   if (plan_) return chain_mma(at, run, sums);
-  if (gemm_->contract.block_scale) return chain_scaled(at, run, sums);
   const bool integers = gemm_->contract.unit == Unit::int32;
   for (std::int64_t i = 0; i < std::min(kRows, gemm_->problem.m - at.i); ++i) {
     const float* row = gemm_->row({at.batch, at.i + i, at.j});

@@ -48,17 +48,21 @@ class GemmTileModel {
   void encode_operands();
   void chain(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   void chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const;
-  void chain_scaled(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
                      const Chunk& chunk, std::int64_t offset) const;
+  std::uint32_t scales(const std::vector<std::uint8_t>& codes, std::int64_t vectors,
+                       std::int64_t vector, const Chunk& chunk) const;
 
   const PreparedGemm* gemm_;
   SumSchedule schedule_;
-  std::optional<MmaPlan> plan_;  // none: no tensor core, or one that takes block scales
+  std::optional<MmaPlan> plan_;  // none: no tensor core
   std::int64_t step_ = 1;        // k of one instruction
-  int bytes_ = 0;                // of an operand's code
+  int elements_ = 0;             // of an operand, in a register
+  int bytes_ = 0;                // of an operand's code in a_ and b_
   std::vector<std::vector<Run>> groups_;
   std::vector<std::uint8_t> a_, b_;  // codes, vector after vector along k
+  // Of block scales, where the instruction takes them: codes, block after block.
+  std::vector<std::uint8_t> scales_a_, scales_b_;
 };
 
 }  // namespace plumbline

@@ -191,6 +191,30 @@ TEST(MmaScaled, TakesTheEdgesOfAMatrix) {
   }
 }
 
+// C that is infinite or NaN is D; a scale of NaN makes all of its row NaN, even so.
+TEST(MmaScaled, TakesSpecialSums) {
+  for (const Kind& kind : kKinds) {
+    const MmaKind mma = kind.mma();
+    const MmaPlan plan(mma);
+    MmaWorkspace workspace;
+    Random random(10);
+    for (const bool nan_scale : {false, true}) {
+      Inputs in = draw(kind, Mix::ordinary, random);
+      in.c[0][5] = 0x7f800000;
+      in.c[1][6] = 0xff800000;
+      in.c[3][31] = 0xffc00001;
+      if (nan_scale) in.scale_a[4] = kind.scale == ue8m0 ? 0xff : 0x7f;  // of row 1
+      const MmaScales scales = in.scales();
+      LaneRegister got[4], spec[4];
+      mma_spec(mma, in.a, in.b, in.c, spec, &scales);
+      EXPECT_TRUE(plan.run_fast(in.a, in.b, in.c, got, workspace, false, &scales));
+      EXPECT_EQ(std::memcmp(got, spec, sizeof spec), 0) << kind.name;
+      EXPECT_EQ(got[0][5], nan_scale ? 0x7fffffff : 0x7f800000) << kind.name;
+      EXPECT_EQ(got[3][31], 0x7fffffff) << kind.name;
+    }
+  }
+}
+
 // Sums beyond the range, at its bottom, and cut at the last bit.
 TEST(MmaScaled, TheEndsOfTheRange) {
   for (const Kind& kind : {kKinds[4], kKinds[0]}) {
