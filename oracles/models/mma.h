@@ -6,7 +6,8 @@
 //   C/D, 4 registers of 1 f32:     row = g + 8*(i/2),      column = 2t + i%2
 // mma_spec() unpacks the fragments and calls dot() 128 times; mma_fast() gives the same bits many
 // times faster (Highway, instruction set chosen at run time) or declines unusual inputs (NaN and
-// Inf in A or B, sums near the ends of the f32 range) and kinds it has no code for (tf32, f16 results).
+// Inf in A or B, sums near the ends of the f32 range) and kinds it has no code for (tf32, f16
+// results).
 #pragma once
 
 #include <cstdint>
