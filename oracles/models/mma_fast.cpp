@@ -57,12 +57,19 @@ HWY_INLINE void load_c(const MmaOperands& of, MmaTile& tile) {
 }
 
 // The outputs of a block whose checks failed.
-void note_open(const Checks& checks, int pair, int row, PartOfMma& part) {
-  for (int odd = 0; odd < 2; ++odd) {
-    const std::uint32_t lanes = checks.failed(odd);
-    for (int r = 0; r < kRowVectors; ++r)
-      part.open[2 * pair + odd] |= static_cast<std::uint16_t>(lanes << (row + r * kLanes));
+void note_open(const Checks* checks, int pair, int row, PartOfMma& part) {
+  for (int v = 0; v < kVectors; ++v) {
+    for (int odd = 0; odd < 2; ++odd) {
+      part.open[2 * pair_of(pair, v) + odd] |=
+          static_cast<std::uint16_t>(checks[v / kRowVectors].failed(odd) << row_of(row, v));
+    }
   }
+}
+
+HWY_INLINE bool good(const Checks* checks) {
+  bool all = true;
+  for (int p = 0; p < kPairs; ++p) all = all && checks[p].good();
+  return all;
 }
 
 // Elements that are infinite or NaN.
@@ -141,20 +148,20 @@ HWY_INLINE bool compute_and_store(const MmaOperands& of, bool finite, PartOfMma&
 HWY_INLINE Block load_block(const MmaTile& tile, int pair, int row) {
   Block block;
   HWY_UNROLL(2)
-  for (int r = 0; r < kRowVectors; ++r) {
-    const int first = row + r * kLanes;
-    block.rows[r].x = as_floats(hn::Load(Words(), tile.columns[2 * pair] + first));
-    block.rows[r].y = as_floats(hn::Load(Words(), tile.columns[2 * pair + 1] + first));
+  for (int v = 0; v < kVectors; ++v) {
+    const auto* const columns = tile.columns + 2 * pair_of(pair, v);
+    block.outputs[v].x = as_floats(hn::Load(Words(), columns[0] + row_of(row, v)));
+    block.outputs[v].y = as_floats(hn::Load(Words(), columns[1] + row_of(row, v)));
   }
   return block;
 }
 
 HWY_INLINE void store_block(const Block& block, int pair, int row, MmaTile& tile) {
   HWY_UNROLL(2)
-  for (int r = 0; r < kRowVectors; ++r) {
-    const int first = row + r * kLanes;
-    hn::Store(as_words(block.rows[r].x), Words(), tile.columns[2 * pair] + first);
-    hn::Store(as_words(block.rows[r].y), Words(), tile.columns[2 * pair + 1] + first);
+  for (int v = 0; v < kVectors; ++v) {
+    auto* const columns = tile.columns + 2 * pair_of(pair, v);
+    hn::Store(as_words(block.outputs[v].x), Words(), columns[0] + row_of(row, v));
+    hn::Store(as_words(block.outputs[v].y), Words(), columns[1] + row_of(row, v));
   }
 }
 
@@ -162,14 +169,14 @@ HWY_INLINE void store_block(const Block& block, int pair, int row, MmaTile& tile
 template <class Node, int kCount, int kNodes>
 HWY_INLINE void run_in_order(Mma mma) {
   for (int row = 0; row < 16; row += kBlockRows) {
-    for (int pair = 0; pair < 4; ++pair) {
+    for (int pair = 0; pair < 4; pair += kPairs) {
       Block block = load_block(mma.tile, pair, row);
-      Checks checks;
+      Checks checks[kPairs];
       node<Node, 0, 1, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       if constexpr (kNodes == 2) {
         node<Node, kCount, 1, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       }
-      if (!checks.good()) note_open(checks, pair, row, mma.part);
+      if (!good(checks)) note_open(checks, pair, row, mma.part);
       store_block(block, pair, row, mma.tile);
     }
   }
@@ -179,22 +186,22 @@ HWY_INLINE void run_in_order(Mma mma) {
 template <int kCount>
 HWY_INLINE void run_joined(Mma mma) {
   for (int row = 0; row < 16; row += kBlockRows) {
-    for (int pair = 0; pair < 4; ++pair) {
+    for (int pair = 0; pair < 4; pair += kPairs) {
       Block block;
-      for (int r = 0; r < kRowVectors; ++r) {
-        block.rows[r].x = block.rows[r].y = hn::Zero(Floats());
-      }
-      Checks checks;
+      for (OutputPair& outputs : block.outputs) outputs.x = outputs.y = hn::Zero(Floats());
+      Checks checks[kPairs];
       node<ByteNode, 0, 2, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       node<ByteNode, 1, 2, kCount>(mma.operands, pair, row, mma.constants, block, checks);
       const Block c = load_block(mma.tile, pair, row);
-      for (int r = 0; r < kRowVectors; ++r) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kVectors; ++v) {
         // Inf and NaN exceed the highest exponent.
-        checks.highest = hn::Max(checks.highest, accumulator_exponents(c.rows[r]));
-        block.rows[r].x = hn::Add(c.rows[r].x, block.rows[r].x);
-        block.rows[r].y = hn::Add(c.rows[r].y, block.rows[r].y);
+        HalfVector& highest = checks[v / kRowVectors].highest;
+        highest = hn::Max(highest, accumulator_exponents(c.outputs[v]));
+        block.outputs[v].x = hn::Add(c.outputs[v].x, block.outputs[v].x);
+        block.outputs[v].y = hn::Add(c.outputs[v].y, block.outputs[v].y);
       }
-      if (!checks.good()) note_open(checks, pair, row, mma.part);
+      if (!good(checks)) note_open(checks, pair, row, mma.part);
       store_block(block, pair, row, mma.tile);
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The T-FDPA node on vectors: lanes are rows of A, two neighboring columns at a time. Included once
-// per instruction set.
+// The T-FDPA node on vectors: lanes are rows of A, two neighboring columns at a time, or two pairs
+// of them. Included once per instruction set.
 //
 //   alignment: largest exponent of the addends, 16 bits, one column per half of a 32-bit lane
 //   scale: 2^(F - alignment); an addend times scale has the aligned, cut addend as integer part
@@ -125,10 +125,15 @@ struct ExponentPair {
   hn::Vec<Exponents<Node>> x, y;  // even column, odd column
 };
 
-// The rows done together.
+// What is done together: the row vectors of the first pair of columns, then those of the next.
 struct Block {
-  OutputPair rows[kRowVectors];
+  OutputPair outputs[kVectors];
 };
+
+// Of vector v of a block.
+constexpr int row_of(int row, int v) { return row + v % kRowVectors * kLanes; }
+
+constexpr int pair_of(int pair, int v) { return pair + v / kRowVectors; }
 
 // Truncation of values below 2^31. Highway's ConvertTo would saturate as well, which costs more
 // than the conversion.
@@ -216,23 +221,23 @@ HWY_INLINE FloatVector converted(IntegerVector sum, FloatVector scale,
   return as_floats(hn::And(hn::Or(result, sign), constants.result_mask));
 }
 
-// The exponents of the products of one group, for columns 2*pair and 2*pair + 1 and the block of
-// rows from row.
+// The exponents of the products of one group, for the block of columns 2*pair and on and the rows
+// from row.
 template <class Node>
 HWY_INLINE void raise_exponents(const Operands& operands, int group, int pair, int row,
                                 ExponentPair<Node>* largest) {
   const Exponents<Node> exponents;
   HWY_UNROLL(4)
   for (int t = 0; t < 4; ++t) {
-    const auto& b = operands.b_exponents[group];
-    const auto b_x = hn::BitCast(exponents, hn::Set(Words(), b[2 * pair][t]));
-    const auto b_y = hn::BitCast(exponents, hn::Set(Words(), b[2 * pair + 1][t]));
     HWY_UNROLL(2)
-    for (int r = 0; r < kRowVectors; ++r) {
-      const std::uint32_t* at = operands.a_exponents[group][t] + row + r * kLanes;
+    for (int v = 0; v < kVectors; ++v) {
+      const auto& b = operands.b_exponents[group] + 2 * pair_of(pair, v);
+      const auto b_x = hn::BitCast(exponents, hn::Set(Words(), b[0][t]));
+      const auto b_y = hn::BitCast(exponents, hn::Set(Words(), b[1][t]));
+      const std::uint32_t* at = operands.a_exponents[group][t] + row_of(row, v);
       const auto a = hn::BitCast(exponents, hn::Load(Words(), at));
-      largest[r].x = hn::Max(largest[r].x, hn::Add(a, b_x));
-      largest[r].y = hn::Max(largest[r].y, hn::Add(a, b_y));
+      largest[v].x = hn::Max(largest[v].x, hn::Add(a, b_x));
+      largest[v].y = hn::Max(largest[v].y, hn::Add(a, b_y));
     }
   }
 }
@@ -244,15 +249,16 @@ HWY_INLINE void add_products(const Operands& operands, int plane, int pair, int 
   for (int t = 0; t < 4; ++t) {
     HWY_UNROLL(2)
     for (int j = 0; j < 2; ++j) {
-      const FloatVector b_x = hn::Set(Floats(), operands.b[plane][j][2 * pair][t]);
-      const FloatVector b_y = hn::Set(Floats(), operands.b[plane][j][2 * pair + 1][t]);
       HWY_UNROLL(2)
-      for (int r = 0; r < kRowVectors; ++r) {
-        const FloatVector a = hn::Load(Floats(), operands.a[plane][t][j] + row + r * kLanes);
-        const IntegerVector x = truncated(hn::Mul(hn::Mul(a, b_x), scale[r].x));
-        const IntegerVector y = truncated(hn::Mul(hn::Mul(a, b_y), scale[r].y));
-        sum[r].x = hn::Add(sum[r].x, x);
-        sum[r].y = hn::Add(sum[r].y, y);
+      for (int v = 0; v < kVectors; ++v) {
+        const auto& b = operands.b[plane][j] + 2 * pair_of(pair, v);
+        const FloatVector b_x = hn::Set(Floats(), b[0][t]);
+        const FloatVector b_y = hn::Set(Floats(), b[1][t]);
+        const FloatVector a = hn::Load(Floats(), operands.a[plane][t][j] + row_of(row, v));
+        const IntegerVector x = truncated(hn::Mul(hn::Mul(a, b_x), scale[v].x));
+        const IntegerVector y = truncated(hn::Mul(hn::Mul(a, b_y), scale[v].y));
+        sum[v].x = hn::Add(sum[v].x, x);
+        sum[v].y = hn::Add(sum[v].y, y);
       }
     }
   }
@@ -265,10 +271,10 @@ HWY_INLINE IntegerVector joined(IntegerVector x, IntegerVector y, Checks& checks
   return hn::Add(x, y);
 }
 
-// One node of kCount planes: kFirst, kFirst + kStride, ...
+// One node of kCount planes: kFirst, kFirst + kStride, ... `checks`: of each pair of columns.
 template <class Node, int kFirst, int kStride, int kCount>
 HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeConstants& constants,
-                     Block& c, Checks& checks) {
+                     Block& c, Checks* checks) {
   constexpr int kEnd = kFirst + kCount * kStride;
   constexpr int kSixteen = kFirst + 2 * kStride;  // the planes of the first 16 products end here
   // Its groups of exponents: its planes, or half as many; regrouped where planes alternate.
@@ -277,10 +283,10 @@ HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeCons
   constexpr int kGroups = kStride == 2 ? 1 : kHalved ? kCount / 2 : kCount;
 
   const Exponents<Node> exponents;
-  ExponentPair<Node> largest[kRowVectors];
+  ExponentPair<Node> largest[kVectors];
   HWY_UNROLL(2)
-  for (int r = 0; r < kRowVectors; ++r) {
-    largest[r].x = largest[r].y =
+  for (int v = 0; v < kVectors; ++v) {
+    largest[v].x = largest[v].y =
         hn::Set(exponents, std::numeric_limits<hn::TFromD<Exponents<Node>>>::min());
   }
   HWY_UNROLL(4)
@@ -288,13 +294,13 @@ HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeCons
     raise_exponents<Node>(operands, group, pair, row, largest);
   }
 
-  ScalePair scale[kRowVectors];
-  SumPair sum[kRowVectors];
+  ScalePair scale[kVectors];
+  SumPair sum[kVectors];
   HWY_UNROLL(2)
-  for (int r = 0; r < kRowVectors; ++r) {
-    scale[r] = scales_of(largest[r], c.rows[r], constants, checks);
-    sum[r].x = truncated(hn::Mul(c.rows[r].x, scale[r].x));
-    sum[r].y = truncated(hn::Mul(c.rows[r].y, scale[r].y));
+  for (int v = 0; v < kVectors; ++v) {
+    scale[v] = scales_of(largest[v], c.outputs[v], constants, checks[v / kRowVectors]);
+    sum[v].x = truncated(hn::Mul(c.outputs[v].x, scale[v].x));
+    sum[v].y = truncated(hn::Mul(c.outputs[v].y, scale[v].y));
   }
 
   HWY_UNROLL(2)
@@ -302,21 +308,21 @@ HWY_INLINE void node(const Operands& operands, int pair, int row, const NodeCons
     add_products(operands, plane, pair, row, scale, sum);
   }
   if constexpr (kSixteen < kEnd) {
-    SumPair rest[kRowVectors];
-    for (int r = 0; r < kRowVectors; ++r) rest[r].x = rest[r].y = hn::Zero(Integers());
+    SumPair rest[kVectors];
+    for (int v = 0; v < kVectors; ++v) rest[v].x = rest[v].y = hn::Zero(Integers());
     for (int plane = kSixteen; plane < kEnd; plane += kStride) {
       add_products(operands, plane, pair, row, scale, rest);
     }
-    for (int r = 0; r < kRowVectors; ++r) {
-      sum[r].x = joined(sum[r].x, rest[r].x, checks);
-      sum[r].y = joined(sum[r].y, rest[r].y, checks);
+    for (int v = 0; v < kVectors; ++v) {
+      sum[v].x = joined(sum[v].x, rest[v].x, checks[v / kRowVectors]);
+      sum[v].y = joined(sum[v].y, rest[v].y, checks[v / kRowVectors]);
     }
   }
 
   HWY_UNROLL(2)
-  for (int r = 0; r < kRowVectors; ++r) {
-    c.rows[r].x = converted<Node>(sum[r].x, scale[r].x, constants, checks);
-    c.rows[r].y = converted<Node>(sum[r].y, scale[r].y, constants, checks);
+  for (int v = 0; v < kVectors; ++v) {
+    c.outputs[v].x = converted<Node>(sum[v].x, scale[v].x, constants, checks[v / kRowVectors]);
+    c.outputs[v].y = converted<Node>(sum[v].y, scale[v].y, constants, checks[v / kRowVectors]);
   }
 }
 

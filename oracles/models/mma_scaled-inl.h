@@ -31,7 +31,7 @@ namespace HWY_NAMESPACE {
 
 // The rows from `row` on for which the mask is true.
 template <class Mask>
-HWY_INLINE void note_open(Mask mask, int column, int row, PartOfMma& part) {
+HWY_INLINE void note_rows_open(Mask mask, int column, int row, PartOfMma& part) {
   if (hn::AllFalse(Integers(), mask)) return;
   part.open[column] |= static_cast<std::uint16_t>(rows_of(mask) << row);
 }
@@ -110,7 +110,7 @@ HWY_INLINE void shift_down(const Shifts& shifts, MmaTile& tile, PartOfMma& part)
                   hn::Lt(size, hn::Set(Integers(), (127 + kMostExponent) << 23)));
       const auto fine = hn::And(hn::Or(in_range, hn::Eq(bits, hn::Zero(Integers()))),
                                 hn::Lt(hn::Abs(shift), hn::Set(Integers(), kMostShift + 1)));
-      note_open(hn::Not(fine), column, row, part);
+      note_rows_open(hn::Not(fine), column, row, part);
       const FloatVector moved = hn::Mul(hn::BitCast(Floats(), bits), power_of_two(hn::Neg(shift)));
       hn::Store(as_words(hn::IfThenElseZero(hn::RebindMask(Floats(), fine), moved)), Words(), at);
     }
@@ -296,7 +296,8 @@ HWY_INLINE void fp4_column(const FastFp4Plan& plan, const Fp4Operands& operands,
   const FloatVector results =
       hn::Combine(Floats(), fp4_results<1>(addends, scales, plan.blocks, column, row),
                   fp4_results<0>(addends, scales, plan.blocks, column, row));
-  note_open(hn::Or(special, hn::RebindMask(Integers(), hn::IsNaN(results))), column, row, part);
+  note_rows_open(hn::Or(special, hn::RebindMask(Integers(), hn::IsNaN(results))), column, row,
+                 part);
   hn::Store(as_words(results), Words(), at);
 }
 

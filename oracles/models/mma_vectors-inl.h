@@ -36,9 +36,11 @@ using UnsignedHalfVector = hn::Vec<UnsignedHalves>;
 
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Words()));
 
-// Rows are done in blocks of two vectors, which share what they need of B, unless one holds them
-// all.
+// Two vectors are worked on at a time, as one addition waits for another: of rows, which share what
+// they need of B; or, where one vector holds all rows, of two pairs of columns, which share A.
+constexpr int kVectors = 2;
 constexpr int kRowVectors = kLanes < 16 ? 2 : 1;
+constexpr int kPairs = kVectors / kRowVectors;
 constexpr int kBlockRows = kRowVectors * kLanes;
 
 template <class V>

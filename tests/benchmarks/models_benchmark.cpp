@@ -58,6 +58,7 @@ const FragmentKind kKinds[] = {
     float_kind(80, bf16, bf16, 8),   float_kind(90, f16, f16, 16),
     float_kind(80, f16, f16, 16),    float_kind(89, e4m3, e4m3, 32),
     float_kind(90, e4m3, e4m3, 32),  float_kind(120, e5m2, e5m2, 32),
+    float_kind(120, e4m3, e4m3, 32), float_kind(120, e3m2, e2m3, 32),
     integer_kind(s8, s8, 32, false),
 };
 
