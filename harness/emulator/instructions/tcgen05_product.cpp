@@ -40,31 +40,54 @@ std::byte* row_of(Fragments& to, int row, int half) {
   return bytes + kChunk * static_cast<std::size_t>(row % 8);
 }
 
-// 16 bytes of a CTA's shared memory, read by the asynchronous proxy for the thread that issued the
-// product. Bytes behind the first `used` of them are padding, which may hold anything. Null after a
-// finding that stops the launch.
-const std::byte* read_chunk(const TensorProduct& op, Cta& from, u64 address, int used = kChunk) {
-  Warp& warp = *op.warp;
-  SharedMemory& shared = from.shared();
-  if (!shared.holds(address, kChunk)) {
-    out_of_bounds(warp, *op.at, op.lane, address, Space::shared, kChunk, Intent::read);
-    return nullptr;
+// Reads 16 bytes at a time of a CTA's shared memory, by the asynchronous proxy for the thread that
+// issued the product.
+class ChunkReader {
+ public:
+  ChunkReader(const TensorProduct& op, Cta& from) : op_(op), shared_(from.shared()) {
+    if (!shared_.check()) return;
+    who_ = accessor(*op.warp, shared_);
+    who_.lane = op.lane;
+    who_.inst = op.at;
+    view_ = shared_.view(who_);
+    known_.emplace(shared_, who_);
   }
-  if (shared.check()) {
-    Accessor who = accessor(warp, shared);
-    who.lane = op.lane;
-    who.inst = op.at;
-    const bool is_fine = used == static_cast<int>(kChunk) && who.from == nullptr &&
-                         ShadowRow<kChunk>(shared.view(who), address).read(op.lane);
-    if (!is_fine && !shared.read_known(who, address, used)) {
-      const auto problem = shared.explain_read(who, address, used);
-      if (problem) shared_problem(warp, *op.at, op.lane, *problem);
+
+  // Bytes behind the first `used` are padding, which may hold anything. Null after a finding that
+  // stops the launch.
+  const std::byte* read(u64 address, int used = kChunk) {
+    if (!shared_.holds(address, kChunk)) {
+      out_of_bounds(*op_.warp, *op_.at, op_.lane, address, Space::shared, kChunk, Intent::read);
+      return nullptr;
     }
-    const auto unfenced = shared.fence_problem(address, used);
-    if (unfenced) shared_problem(warp, *op.at, op.lane, *unfenced);
+    if (shared_.check()) check(address, used);
+    return shared_.data(address);
   }
-  return shared.data(address);
-}
+
+ private:
+  void check(u64 address, int used) {
+    const bool whole = used == static_cast<int>(kChunk);
+    const bool fine =
+        whole ? (who_.from == nullptr && ShadowRow<kChunk>(view_, address).read(op_.lane)) ||
+                    known_->read(who_, address)
+              : shared_.read_known(who_, address, used).has_value();
+    if (!fine) {
+      const auto problem = shared_.explain_read(who_, address, used);
+      if (problem) shared_problem(*op_.warp, *op_.at, op_.lane, *problem);
+    }
+    if (whole && shared_.stamped(address, fenced_)) return;
+    const auto unfenced = shared_.fence_problem(address, used);
+    if (unfenced) return shared_problem(*op_.warp, *op_.at, op_.lane, *unfenced);
+    if (whole) fenced_ = shared_.stamp_at(address);
+  }
+
+  const TensorProduct& op_;
+  SharedMemory& shared_;
+  Accessor who_;
+  ShadowView view_{};
+  std::optional<KnownReads> known_;
+  u32 fenced_ = 0;  // the stamp of the last write that a fence came after
+};
 
 // Sixteen elements of FP4 or FP6 among operands of 8 bits: they lie packed at the beginning of 16
 // bytes (CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B and 16U6_ALIGN16B), and registers of fragments have
@@ -91,11 +114,12 @@ struct Elements {
 // `rows` rows of m or n that a descriptor names in one CTA's shared memory, to row `first` on.
 bool read_tile(const TensorProduct& op, Cta& from, const MatrixTile& tile, int first, int rows,
                const Elements& elements, Fragments& to) {
+  ChunkReader reader(op, from);
   if (!tile.transposed) {
     const int used = elements.packed > 0 ? 2 * elements.packed : static_cast<int>(kChunk);
     for (int row = 0; row < rows; ++row) {
       for (int half = 0; half < 2; ++half) {
-        const std::byte* const chunk = read_chunk(op, from, tile.address(row, half), used);
+        const std::byte* const chunk = reader.read(tile.address(row, half), used);
         if (chunk == nullptr) return false;
         std::byte* const there = row_of(to, first + row, half);
         if (elements.packed > 0) {
@@ -111,7 +135,7 @@ bool read_tile(const TensorProduct& op, Cta& from, const MatrixTile& tile, int f
   const int together = static_cast<int>(kChunk / element);  // rows in a chunk
   for (int k = 0; k < 2 * together; ++k) {
     for (int row = 0; row < rows; row += together) {
-      const std::byte* const chunk = read_chunk(op, from, tile.address(k, row / together));
+      const std::byte* const chunk = reader.read(tile.address(k, row / together));
       if (chunk == nullptr) return false;
       for (int i = 0; i < together && row + i < rows; ++i) {
         std::memcpy(row_of(to, first + row + i, k / together) +
@@ -251,8 +275,9 @@ void write_sums(const TensorProduct& op, const MmaTile& from, const SumsPlace& t
 void perform_copy(const TensorProduct& op) {
   TensorMemory& memory = op.cta->tensor_memory();
   const MatrixTile tile(op.cta->window(), op.b, swizzle_of(op.b), false);
+  ChunkReader reader(op, *op.cta);
   for (int row = 0; row < 32; ++row) {
-    const std::byte* const chunk = read_chunk(op, *op.cta, tile.address(row, 0));
+    const std::byte* const chunk = reader.read(tile.address(row, 0));
     if (chunk == nullptr) return;
     for (int quarter = 0; quarter < 4; ++quarter) {
       for (int i = 0; i < op.n; ++i) {

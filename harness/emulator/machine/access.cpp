@@ -5,10 +5,12 @@
 
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "harness/emulator/machine/cluster.h"
 #include "harness/emulator/memory/address_space.h"
 #include "harness/emulator/memory/global_memory.h"
+#include "harness/emulator/memory/shadow_row.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -124,10 +126,14 @@ void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std
   who.storing = executing;
   who.addresses = p.address.data();
   who.bytes = static_cast<std::uint64_t>(bytes);
+  std::optional<KnownReads> known;
+  if (intent == Intent::read && bytes == 16) known.emplace(shared, who);
   for (std::uint32_t left = unclear; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];
-    if (intent == Intent::read && shared.read_known(who, address, bytes)) continue;
+    if (known ? known->read(who, address)
+              : intent == Intent::read && shared.read_known(who, address, bytes))
+      continue;
     std::optional<SharedProblem> problem;
     switch (intent) {
       case Intent::read:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "harness/emulator/memory/shared_memory.h"
 
@@ -29,6 +30,21 @@ struct ShadowWords<4> {
   using Type = std::int32_t __attribute__((vector_size(16)));
 };
 
+// Reads of 16 bytes, one after the other, by a warp that knows of what it reads by something else
+// than a barrier of its CTA: mostly of one tile, which was written together.
+class KnownReads {
+ public:
+  KnownReads(SharedMemory& shared, const Accessor& who)
+      : shared_(shared), view_(shared.view(who)) {}
+
+  bool read(const Accessor& who, std::uint64_t address);
+
+ private:
+  SharedMemory& shared_;
+  ShadowView view_;
+  std::uint32_t known_ = 0;  // the stamp of the write before
+};
+
 template <int Bytes>
 class ShadowRow {
  public:
@@ -41,10 +57,16 @@ class ShadowRow {
     const Row stamp = load(view_.stamp + word());
     const Row bad = (load(view_.state + byte_) ^ 0x01010101) | ~ordered(stamp, lane);
     if (any(bad)) return false;
-    const Row kept =
-        load(view_.readers + word()) & ~less(load(view_.read_stamp + word()), view_.readers_kept);
-    store(view_.readers + word(), kept | view_.own_reader);
-    store(view_.read_stamp + word(), Row{} + (view_.now | view_.own_warp | lane));
+    record_read(lane);
+    return true;
+  }
+
+  // The same of words that all have one stamp, of which the reader knows by something else than a
+  // barrier.
+  [[gnu::always_inline]] bool read_known(std::int32_t lane, std::uint32_t known) const {
+    const Row other = load(view_.stamp + word()) ^ static_cast<std::int32_t>(known);
+    if (any((load(view_.state + byte_) ^ 0x01010101) | other)) return false;
+    record_read(lane);
     return true;
   }
 
@@ -70,6 +92,13 @@ class ShadowRow {
   }
 
  private:
+  [[gnu::always_inline]] void record_read(std::int32_t lane) const {
+    const Row kept =
+        load(view_.readers + word()) & ~less(load(view_.read_stamp + word()), view_.readers_kept);
+    store(view_.readers + word(), kept | view_.own_reader);
+    store(view_.read_stamp + word(), Row{} + (view_.now | view_.own_warp | lane));
+  }
+
   [[gnu::always_inline]] bool may_write(Row state, std::int32_t lane) const {
     const Row stamp = load(view_.read_stamp + word());
     const Row reads =
@@ -134,5 +163,15 @@ class ShadowRow {
   const ShadowView& view_;
   std::size_t byte_;
 };
+
+inline bool KnownReads::read(const Accessor& who, std::uint64_t address) {
+  if (known_ != 0 && ShadowRow<16>(view_, address).read_known(who.lane, known_)) return true;
+  const std::optional<std::uint32_t> stamp = shared_.read_known(who, address, 16);
+  if (!stamp) return false;
+  // What another lane of the own warp wrote, each lane knows by itself.
+  const bool own = (*stamp & 0x3e0) == static_cast<std::uint32_t>(view_.own_warp);
+  if (who.from == nullptr && !own) known_ = *stamp;
+  return true;
+}
 
 }  // namespace plumbline::emulator

@@ -333,8 +333,9 @@ std::size_t SharedMemory::equal_records(std::size_t word, std::size_t end) const
   return next - word;
 }
 
-bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int bytes) {
-  if (bytes % 4 != 0) return false;
+std::optional<std::uint32_t> SharedMemory::read_known(const Accessor& who, std::uint64_t offset,
+                                                      int bytes) {
+  if (bytes % 4 != 0) return std::nullopt;
   const std::size_t first = index(offset) / 4;
   const std::size_t end = first + static_cast<std::size_t>(bytes) / 4;
   const std::uint32_t stamp = stamp_[first];
@@ -344,14 +345,14 @@ bool SharedMemory::read_known(const Accessor& who, std::uint64_t offset, int byt
     std::memcpy(&states, &state_[4 * word], sizeof states);
     same = same && stamp_[word] == stamp && states == 0x01010101u * kWritten;
   }
-  if (!same || !ordered(who, stamp)) return false;
+  if (!same || !ordered(who, stamp)) return std::nullopt;
   for (std::size_t word = first; word < end; ++word) {
     Record record{stamp, read_stamp_[word], readers_[word]};
     record_read(who, record);
     read_stamp_[word] = record.read_stamp;
     readers_[word] = record.readers;
   }
-  return true;
+  return stamp;
 }
 
 std::optional<SharedProblem> SharedMemory::explain_read(const Accessor& who, std::uint64_t offset,

@@ -150,8 +150,9 @@ class SharedMemory {
   ShadowView view(const Accessor& who);
 
   // Between the two: one write of words that were all written together, of which the reader knows
-  // by something else than a barrier of the whole CTA. Records the read when it says yes.
-  bool read_known(const Accessor& who, std::uint64_t offset, int bytes);
+  // by something else than a barrier of the whole CTA. Records the read, and gives the stamp of the
+  // write, when it says yes.
+  std::optional<std::uint32_t> read_known(const Accessor& who, std::uint64_t offset, int bytes);
 
   // The complete checks, any size. They also record the access.
   std::optional<SharedProblem> explain_read(const Accessor& who, std::uint64_t offset, int bytes,
