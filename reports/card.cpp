@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <set>
 
@@ -107,6 +108,36 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   lines.push_back("");
   for (std::string& command : card_commands(c)) lines.push_back(std::move(command));
   return lines;
+}
+
+std::vector<std::string> brief_card_lines(const Counterexample& c) {
+  std::vector<std::string> lines = {
+      fmt::format("FAIL  {}   {} / {}", c.kernel, c.claim, c.value_class), "      " + c.headline};
+  const std::vector<std::string> faults = c.faults.sentences();
+  if (!faults.empty()) lines.push_back("      " + faults.front());
+  for (std::string& command : card_commands(c)) lines.push_back(std::move(command));
+  return lines;
+}
+
+std::string cause_line(const Counterexample& c) {
+  const auto place = [](const std::string& file, int line) {
+    return line > 0 ? fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line)
+                    : std::string();
+  };
+  if (!c.findings.empty()) {
+    const FindingRecord& first = of_every_kind_first(c.findings).front();
+    const std::string at = first.source_line > 0 ? place(first.source_file, first.source_line)
+                                                 : place(first.ptx_file, first.ptx_line);
+    return at.empty() ? first.kind : fmt::format("{} at {}", first.kind, at);
+  }
+  std::string line;
+  if (!c.faults.empty()) {
+    line = "fits: " + c.faults.names.front();
+    if (c.faults.names.size() > 1) line += fmt::format(", or {} more", c.faults.names.size() - 1);
+  }
+  const std::string at = place(c.store.source_file, c.store.source_line);
+  if (!at.empty()) line += fmt::format("{}stored at {}", line.empty() ? "" : "; ", at);
+  return line;
 }
 
 std::vector<std::string> card_commands(const Counterexample& c) {

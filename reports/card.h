@@ -14,6 +14,13 @@ namespace plumbline {
 // card_commands().
 std::vector<std::string> card_lines(const Counterexample& counterexample);
 
+// The same in few lines: what failed, the first fault that fits, the commands.
+std::vector<std::string> brief_card_lines(const Counterexample& counterexample);
+
+// The finding, or the first fault that fits and where the output was stored: "fits: the bias was
+// taken by row instead of by column; stored at epilogue.cuh:179". May be empty.
+std::string cause_line(const Counterexample& counterexample);
+
 // The case, and what to type to replay and explain it: lines to be copied, so never to be broken.
 std::vector<std::string> card_commands(const Counterexample& counterexample);
 

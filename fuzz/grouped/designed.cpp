@@ -98,6 +98,8 @@ void Designer::many_groups() {
       carried);
   add({300, 16, 16, 257}, "routing=gaps", "integers", "many_groups",
       "more groups than a block has threads");
+  add({600, tile_.n + 1, 16, 520}, "routing=gaps", "integers", "many_groups",
+      "many groups, and columns of a second tile");
   add({600, 16, 16, 520}, "routing=gaps", "integers", "many_groups",
       "more groups than models have experts");
 }
@@ -140,6 +142,10 @@ void Designer::scales() {
       if (of_a == "none" && of_b == "none") continue;
       for (const std::string_view layout : kLayouts) {
         const std::string words = fmt::format("{} scale_a={} scale_b={}", layout, of_a, of_b);
+        if (of_a == "none") {
+          add({600, 16, 16, 520}, words + " routing=gaps", "integers", "many_groups",
+              "the scale of a group whose number is cut short");
+        }
         add({13, 16, 32, 4}, words + " routing=gaps", "integers", "tiny", purpose);
         add({37, 16, 32, 5}, words + " routing=random", "normal", "straddling", purpose);
         add({tile_.m + 5, 16, 16, 3}, words, "ones", "straddling", purpose);

@@ -131,6 +131,7 @@ class Planner {
     SizePlanner planner(manifest_, choices_, profile_, random_.fork(0x512e5));
     for (Case& one : planner.long_sizes()) add(std::move(one));
     for (Case& one : planner.sizes_of_code(code_sizes_, cases_)) add(std::move(one));
+    for (Case& one : planner.tile_pairs(cases_)) add(std::move(one));
   }
 
   int shape(int index) const { return choices_.shapes[static_cast<std::size_t>(index)]; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -72,12 +73,15 @@ Choice SizePlanner::choice_of(std::string_view shape, Features features, Random&
   return choice;
 }
 
-std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t size,
-                                         Features features) {
-  const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
-  if (known->fixed || size > known->maximum) return std::nullopt;
+std::optional<Case> SizePlanner::case_of(std::span<const SizedField> sized, Features features) {
+  for (const auto& [field, size] : sized) {
+    const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
+    if (known == manifest_.schema().end() || known->fixed || size > known->maximum)
+      return std::nullopt;
+  }
   Random random = random_.fork(drawn_++);
-  const bool is_size = std::ranges::count(generator_.shrink_fields().sizes, field) > 0;
+  const auto& sizes = generator_.shrink_fields().sizes;
+  const bool is_size = std::ranges::count(sizes, sized.front().field) > 0;
   const Choice choice = choice_of(is_size ? "tiny" : "vector_tail", features, random);
   // Where what a class draws for the other sizes costs too much, they are 1.
   for (const bool others_are_one : {false, true}) {
@@ -87,7 +91,7 @@ std::optional<Case> SizePlanner::case_of(std::string_view field, std::int64_t si
         if (others_are_one && is_size)
           problem.set_integer(other, std::min<std::int64_t>(1, problem.integer(other)));
       }
-      problem.set_integer(field, size);
+      for (const auto& [field, size] : sized) problem.set_integer(field, size);
       generator_.keep_padding(before, problem);
     };
     std::optional<Case> built =
@@ -101,7 +105,8 @@ std::vector<Case> SizePlanner::long_sizes() {
   std::vector<Case> cases;
   for (const std::string_view field : generator_.shrink_fields().sizes) {
     const auto add = [&](std::int64_t size, Features features) {
-      std::optional<Case> built = case_of(field, size, features);
+      const SizedField only{field, size};
+      std::optional<Case> built = case_of(std::span(&only, 1), features);
       if (!built || built->problem.integer(field) < size) return false;
       cases.push_back(*std::move(built));
       return true;
@@ -113,6 +118,25 @@ std::vector<Case> SizePlanner::long_sizes() {
       if (profile_ == Profile::quick) break;
       // A long size may only matter beside something else: parts, another layout of scales.
       for (int more = found++; more < kWithFeatures; ++more) add(size, Features::drawn);
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> SizePlanner::tile_pairs(std::span<const Case> planned) {
+  std::vector<Case> cases;
+  const auto& tiles = manifest_.tile;
+  for (auto first = tiles.begin(); first != tiles.end(); ++first) {
+    for (auto second = std::next(first); second != tiles.end(); ++second) {
+      const auto has_both = [&](const Case& one) {
+        return one.problem.integer(first->first) > first->second &&
+               one.problem.integer(second->first) > second->second;
+      };
+      if (std::ranges::any_of(planned, has_both)) continue;
+      const std::array sized = {SizedField{first->first, first->second + 1},
+                                SizedField{second->first, second->second + 1}};
+      std::optional<Case> built = case_of(sized, Features::none);
+      if (built && has_both(*built)) cases.push_back(*std::move(built));
     }
   }
   return cases;
@@ -132,7 +156,8 @@ std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbe
       for (const std::string_view field : fields) {
         for (const std::int64_t size : {number, number + 1}) {
           if (cases.size() == most || known.contains({field, size})) continue;
-          std::optional<Case> built = case_of(field, size, Features::none);
+          const SizedField only{field, size};
+          std::optional<Case> built = case_of(std::span(&only, 1), Features::none);
           if (!built) continue;
           const std::int64_t fitted = built->problem.integer(field);
           if (fitted < size || fitted > size + kMostRounding) continue;

@@ -90,9 +90,10 @@ QuantizePattern quantize_large(const QuantizeContext& context) {
   };
 }
 
-// Normal data with NaN, Inf and -0. The peak of three groups in five is NaN or Inf; the other two
-// must be quantized as without those. One element in 100 is -0. A tensor that is one group always
-// has such a peak, which its sizes choose: designed cases must reach all of them for every seed.
+// Normal data with NaN, Inf and -0. The peak of three groups in five is NaN or Inf, one group has
+// many of both, and one must be quantized as without those. One element in 100 is -0. A tensor that
+// is one group always has such a peak, which its sizes choose: designed cases must reach all of
+// them for every seed.
 QuantizePattern quantize_specials(const QuantizeContext& context) {
   return [context](const QuantizeSpot& spot) {
     const std::int64_t kind =
@@ -101,6 +102,8 @@ QuantizePattern quantize_specials(const QuantizeContext& context) {
     if (kind < 3 && is_drawn_peak(context, spot)) {
       return std::array{kNan, kInfinity, -kInfinity}[static_cast<std::size_t>(kind)];
     }
+    if (kind == 4 && random.below(4) == 0)
+      return std::array{kNan, kInfinity, -kInfinity}[random.below(3)];
     return random.below(100) == 0 ? -0.0 : draw_normal(random);
   };
 }

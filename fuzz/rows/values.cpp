@@ -50,18 +50,18 @@ double large(const RowSpot& spot, Random& random) {
   return draw_scaled(random, top - random.between(0, 4));
 }
 
-// Of eight rows one has a NaN, one +Inf, one -Inf, one nothing but -Inf, one every third element,
-// one the first half and one the last: whole vectors and tiles of a masked row, before its first
-// finite element and after its last. One has zeros of both signs.
+// Of ten rows one has a NaN, one +Inf, one -Inf, one nothing but -Inf, one every third element, one
+// the first half and one the last: whole vectors and tiles of a masked row, before its first finite
+// element and after its last. One has zeros of both signs, one NaN beside -Inf, and one all of it.
 double specials(const RowSpot& spot, Random& random) {
   Random of_row = spot.of_row;
   const auto chosen = static_cast<std::int64_t>(of_row.below(static_cast<std::uint64_t>(spot.n)));
-  switch (spot.row % 8) {
+  switch (spot.row % 10) {
     case 0:
     case 1:
     case 2:
       if (spot.column == chosen)
-        return std::array{kNan, kInfinity, -kInfinity}[static_cast<std::size_t>(spot.row % 8)];
+        return std::array{kNan, kInfinity, -kInfinity}[static_cast<std::size_t>(spot.row % 10)];
       break;
     case 3:
       return -kInfinity;
@@ -74,8 +74,15 @@ double specials(const RowSpot& spot, Random& random) {
     case 6:
       if (spot.column >= (spot.n + 1) / 2) return -kInfinity;
       break;
-    default:
+    case 7:
       if (random.below(4) == 0) return -0.0;
+      break;
+    case 8:
+      if (random.below(4) == 0) return random.below(2) == 0 ? kNan : -kInfinity;
+      break;
+    default:
+      if (random.below(3) == 0)
+        return std::array{kNan, kInfinity, -kInfinity, 0.0, -0.0}[random.below(5)];
   }
   return draw_normal(random);
 }
@@ -105,9 +112,9 @@ double offset(const RowSpot& spot, Random& random) {
   return sign * std::ldexp(significand, exponent - 7);
 }
 
-// Of eight rows one is zeros.
-double equal_rows(const RowSpot& spot, Random&) {
-  if (spot.row % 8 == 7) return 0;
+// Of eight rows one is zeros, of both signs.
+double equal_rows(const RowSpot& spot, Random& random) {
+  if (spot.row % 8 == 7) return draw_sign(random) * 0.0;
   Random of_row = spot.of_row;
   return 4 * draw_normal(of_row);
 }

@@ -320,19 +320,43 @@ class TextGenerator final : public Generator {
     return !manifest.excluded(problem) && manifest.tensors(problem).ok();
   }
 
-  // Halves sizes as long as a case would take too long: the largest first, but for one that is to
-  // be long.
-  void lighten(Problem& problem, std::string_view kept, double most) const {
-    while (operation_.work(problem) > most) {
-      std::string_view largest;
-      const auto weight = [&](std::string_view size) {
-        return problem.integer(size) / (size == kept ? 256 : 1);
-      };
+  // Makes sizes smaller as long as a case would take too long: those in several tiles by a tile, if
+  // tiles are given, then the others by half, the largest first; and last those in tiles, and one
+  // that is to be long. Of the others two are left there, so that it is seen which one is meant.
+  void lighten(Problem& problem, std::string_view kept, std::span<const Size> tiled,
+               double most) const {
+    const auto tile_of = [&](std::string_view name) {
+      const auto found = std::ranges::find(tiled, name, &Size::name);
+      return found == tiled.end() ? 0 : found->tile;
+    };
+    // The largest of some, or none.
+    const auto largest = [&](auto counts) {
+      std::string_view found;
       for (const std::string& size : operation_.sizes()) {
-        if (largest.empty() || weight(size) > weight(largest)) largest = size;
+        if (counts(size) && (found.empty() || problem.integer(size) > problem.integer(found)))
+          found = size;
       }
-      if (largest.empty() || problem.integer(largest) < 2) return;
-      problem.set_integer(largest, problem.integer(largest) / 2);
+      return found;
+    };
+    const std::int64_t least = tiled.empty() ? 2 : 1;
+    while (operation_.work(problem) > most) {
+      const std::string_view tiles = largest([&](const std::string& size) {
+        return tile_of(size) > 0 && problem.integer(size) > 3 * tile_of(size) / 2;
+      });
+      if (!tiles.empty()) {
+        problem.set_integer(tiles, problem.integer(tiles) - tile_of(tiles));
+        continue;
+      }
+      std::string_view size = largest([&](const std::string& one) {
+        return one != kept && tile_of(one) == 0 && problem.integer(one) > least;
+      });
+      if (!size.empty()) {
+        problem.set_integer(size, std::max(least, problem.integer(size) / 2));
+        continue;
+      }
+      size = largest([&](const std::string& one) { return problem.integer(one) > 1; });
+      if (size.empty()) return;
+      problem.set_integer(size, problem.integer(size) / 2);
     }
   }
 
@@ -355,7 +379,9 @@ class TextGenerator final : public Generator {
         if (!chosen.may_be_empty) continue;
         problem->set_integer(kept = chosen.name, 0);
       }
-      lighten(*problem, kept, most_work(profile));
+      const bool of_tiles = shape.info.name.starts_with("tile");
+      lighten(*problem, kept, of_tiles ? std::span(sizes) : std::span<const Size>(),
+              (of_tiles ? 4 : 1) * most_work(profile));
       if (takes(manifest, *problem) || fit_scalars(manifest, *problem)) break;
     }
     return problem;
@@ -462,12 +488,12 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
           "tight", "an element left out, or one too many");
     }
     if (size.row) {
-      add(sized(size.name, 8192, 1, 1, outputs.front()), "normal", "long", "tight",
+      add(sized(size.name, 8192, 2, 4, outputs.front()), "normal", "long", "tight",
           "a path of its own for a width that models have");
-      add(sized(size.name, 65573, 1, 1, outputs.front()), "normal", "long", "tight",
+      add(sized(size.name, 65573, 2, 4, outputs.front()), "normal", "long", "tight",
           "a row longer than 16 bits count, and in f32 than shared memory");
     } else if (size.tile == 0) {  // tiles are fewer
-      add(sized(size.name, 65573, 3, 1, outputs.front()), "normal", "long", "tight",
+      add(sized(size.name, 65573, 3, 2, outputs.front()), "normal", "long", "tight",
           "more rows than 16 bits count, or than grids have in y and z");
     }
     if (size.may_be_empty)
@@ -513,7 +539,7 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
       const auto length = [&](const std::string& size) { return problem->integer(size); };
       const bool is_long = one.shape_class == "long";
       lighten(*problem, is_long ? *std::ranges::max_element(operation_.sizes(), {}, length) : "",
-              most);
+              {}, most);
       one.problem = problem->text();
     }
     return operation_.work(*problem) > most;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "reports/record/parse_json.h"
 
@@ -117,12 +119,20 @@ const Tensor* NamedTensors::find(std::string_view name) const {
 }
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
-  std::error_code missing;
-  const bool is_file = std::filesystem::is_regular_file(path, missing);
+  namespace fs = std::filesystem;
+  std::error_code code;
+  const fs::file_type type = fs::status(path, code).type();
   std::ifstream file;
-  if (is_file) file.open(path, std::ios::binary | std::ios::ate);
-  if (!is_file || !file)
-    return Error{ErrorKind::bad_input, "cannot read it as a file of tensors", path, ""};
+  errno = 0;
+  if (type == fs::file_type::regular) file.open(path, std::ios::binary | std::ios::ate);
+  if (!file.is_open()) {
+    const std::string reason = type == fs::file_type::not_found   ? "there is no such file"
+                               : type == fs::file_type::directory ? "it is a folder"
+                               : code                             ? code.message()
+                               : errno != 0 ? std::generic_category().message(errno)
+                                            : "it is no plain file";
+    return Error{ErrorKind::bad_input, "cannot read it as a file of tensors: " + reason, path, ""};
+  }
   const auto size = static_cast<std::uint64_t>(file.tellg());
   file.seekg(0);
   std::array<unsigned char, 8> prefix{};

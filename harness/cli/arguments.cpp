@@ -223,6 +223,11 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     arguments.help = help_text(line, argc > 1 ? argv[1] : "");
     return arguments;
   }
+  const std::string named_verb = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+  const bool is_verb = std::ranges::any_of(
+      line.verbs, [&](const CLI::App* verb) { return verb->get_name() == named_verb; });
+  const std::string help =
+      is_verb ? fmt::format("plumbline {} --help", named_verb) : "plumbline --help";
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -234,7 +239,7 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     arguments.help = version_text();
     return arguments;
   } catch (const CLI::ExtrasError& error) {
-    std::string verb = argc > 1 && argv[1][0] != '-' ? argv[1] : "plumbline";
+    const std::string verb = named_verb.empty() ? "plumbline" : named_verb;
     std::vector<std::string> flags;  // without their dashes, which would count as alike
     for (CLI::App* sub : line.verbs) {
       if (sub->get_name() != verb) continue;
@@ -248,11 +253,14 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     bare = bare.substr(0, bare.find('='));
     bare.remove_prefix(std::min(bare.find_first_not_of('-'), bare.size()));
     const std::vector<std::string_view> views(flags.begin(), flags.end());
-    const std::optional<std::string> meant = suggestion(bare, views);
+    std::optional<std::string> meant = suggestion(bare, views);
+    const auto begins = [&](std::string_view flag) { return flag.starts_with(bare); };
+    if (!meant && !bare.empty() && std::ranges::count_if(views, begins) == 1)
+      meant = *std::ranges::find_if(views, begins);
     return wrong(fmt::format("{} does not know {}", verb, bad),
-                 meant ? fmt::format("did you mean \"--{}\"?", *meant) : "plumbline --help");
+                 meant ? fmt::format("did you mean \"--{}\"?", *meant) : help);
   } catch (const CLI::ParseError& error) {
-    return wrong(error.what(), "plumbline --help");
+    return wrong(error.what(), help);
   }
   for (CLI::App* verb : line.verbs) {
     if (verb->parsed()) arguments.verb = verb->get_name();

@@ -93,17 +93,21 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
       record.kernels.push_back(describe_kernel(kernel, {dump.target}));
   }
   folder->begin(record);
-  for (const Dump& dump : dumps) {
+  for (std::size_t i = 0; i < dumps.size(); ++i) {
     if (interrupted()) break;
+    const Dump& dump = dumps[i];
+    const std::string& file = arguments.names[i];
+    const std::string of_file = dumps.size() == 1 ? "" : file + ": ";
     const Result<ExaminedDump> judged = examine_dump(dump, judge);
     record.cases.push_back(judged ? judged->examined->record
                                   : error_record(dump.test_case, dump.target, judged.error()));
     if (judged && !judged->arithmetic.empty()) {
       const auto kernel =
           std::ranges::find(record.kernels, dump.test_case.kernel->name, &KernelRecord::name);
-      kernel->arithmetic[dumps.size() == 1 ? dump.target.name() : dump.test_case.text()] =
-          judged->arithmetic;
+      kernel->arithmetic[dumps.size() == 1 ? dump.target.name() : file] = judged->arithmetic;
     }
+    std::string& reason = record.cases.back().reason;
+    if (!reason.empty()) reason = of_file + reason;
     record.cases.back().position = static_cast<std::int64_t>(record.cases.size()) - 1;
     console.finished(record.cases.back(), static_cast<std::int64_t>(record.cases.size()),
                      record.planned);
@@ -111,7 +115,13 @@ ExitCode check(const Arguments& arguments, Terminal& terminal) {
     Counterexample card = explain_failure(dump.test_case, *judged->examined);
     drop_faults_of_class(card);
     card.original = card.text;
-    card.case_file = save_inputs(dump, folder->path());
+    card.headline = of_file + card.headline;
+    // What has no PTX cannot be replayed.
+    const Manifest& kernel = *dump.test_case.kernel;
+    const std::optional<int> build = best_build(kernel, dump.target.sm);
+    std::error_code code;
+    if (build && std::filesystem::exists(kernel.ptx_path(*build), code))
+      card.case_file = save_inputs(dump, folder->path());
     record.counterexamples.push_back(std::move(card));
   }
   record.interrupted = interrupted();

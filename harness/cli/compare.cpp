@@ -133,10 +133,13 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
   const auto failing = std::find_if(run->rows.begin(), run->rows.end(),
                                     [](const BaselineRow& row) { return row.failed > 0; });
   if (failing != run->rows.end()) {
+    std::int64_t failed = 0;
+    for (const BaselineRow& row : run->rows)
+      failed += row.kernel == failing->kernel ? row.failed : 0;
     terminal.note(
-        fmt::format("not accepted: {} breaks its promise ({} cases of class {} fail); name the "
-                    "kernels to accept the others",
-                    failing->kernel, failing->failed, failing->value_class));
+        fmt::format("not accepted: {} breaks its promise ({} of its cases fail, {} of them of "
+                    "class {}); name the kernels to accept the others",
+                    failing->kernel, failed, failing->failed, failing->value_class));
     return ExitCode::broken;
   }
   if (!run->errors.empty()) {

@@ -95,6 +95,7 @@ void list_formats(const Registry&, Terminal& terminal) {
                                  f.emax(), specials));
     }
   }
+  terminal.print("Two elements of e2m1 share a byte of a kernel's memory.");
 }
 
 // p of docs/bounds/accumulator.md: the bits that are left of a node's sum.

@@ -19,7 +19,9 @@
 #include "harness/run/evidence.h"
 #include "kernels/manifest/compile.h"
 #include "kernels/ops/text_operation.h"
+#include "oracles/base/file.h"
 #include "oracles/base/hash.h"
+#include "oracles/base/text.h"
 #include "reports/annotations.h"
 #include "reports/card.h"
 #include "reports/count_text.h"
@@ -54,9 +56,30 @@ void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelCo
       terminal.print_wrapped(terminal.dim("        " + line));
   } else if (arguments.verb == "check") {
     // How it adds is what a check of outputs finds out.
-    for (const auto& [device, words] : k.arithmetic) terminal.print_wrapped("        " + words);
+    for (const auto& [of, words] : k.arithmetic) {
+      terminal.print_wrapped(
+          fmt::format("        {}{}", k.arithmetic.size() > 1 ? of + ": " : "", words));
+    }
+  }
+  const auto card = std::ranges::find(record.counterexamples, k.name, &Counterexample::kernel);
+  if (card != record.counterexamples.end()) {
+    if (const std::string cause = cause_line(*card); !cause.empty())
+      terminal.print_wrapped("        " + cause);
   }
   for (const std::string& line : kernel_reasons(k)) terminal.print_wrapped("        " + line);
+}
+
+// Lines of a drafted manifest that its author has not looked at.
+std::size_t lines_to_do(const std::string& path) {
+  const Result<std::string> text = read_text_file(path, "");
+  if (!text) return 0;
+  std::size_t count = 0;
+  for (const std::string_view line : split(*text, '\n')) {
+    const std::size_t comment = line.find('#');
+    count +=
+        comment != std::string_view::npos && line.find("TODO", comment) != std::string_view::npos;
+  }
+  return count;
 }
 
 bool launches_kernels(const Arguments& arguments) {
@@ -90,6 +113,11 @@ Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal) {
   for (const std::string& path : arguments.manifests) {
     const Status added = registry->add(path);
     if (!added) return added.error();
+    if (const std::size_t open = lines_to_do(path); open > 0 && launches_kernels(arguments)) {
+      terminal.note(
+          fmt::format("{} of {} still say TODO; the verdict is one on the kernel as they stand",
+                      counted(static_cast<std::int64_t>(open), "line"), path));
+    }
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
     if (launches_kernels(arguments) && !arguments.no_compile) {
       // A chip that has no build of its own runs that of an older one, on a GPU.
@@ -219,8 +247,13 @@ void Console::shrinking(const Case& failing) {
 void Console::explained(const Counterexample& card) {
   progress_.shrinking = std::max(0, progress_.shrinking - 1);
   if (arguments_.format != OutputFormat::human) return;
+  // Where many kernels fail, or one by one fault, the first card of a kernel says it.
+  constexpr std::size_t kFewKernels = 3;
+  const bool is_first = !told_.contains(card.kernel);
+  std::set<std::string>& faults = told_[card.kernel];
+  const bool is_new = card.faults.empty() || faults.insert(card.faults.names.front()).second;
   terminal_.print("");
-  print_card(card, terminal_);
+  print_card(card, terminal_, !is_first && (!is_new || told_.size() > kFewKernels));
   terminal_.print("");
   show_progress();
 }
@@ -283,8 +316,9 @@ void label_record(RunRecord& record, const Arguments& arguments, const std::stri
   record.run_id = run_id;
 }
 
-void print_card(const Counterexample& card, Terminal& terminal) {
-  const std::vector<std::string> lines = card_lines(card), commands = card_commands(card);
+void print_card(const Counterexample& card, Terminal& terminal, bool brief) {
+  const std::vector<std::string> lines = brief ? brief_card_lines(card) : card_lines(card),
+                                 commands = card_commands(card);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i + commands.size() < lines.size()) {
       terminal.print_wrapped(lines[i]);

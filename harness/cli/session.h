@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,8 @@ class Console : public Observer {
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Progress progress_;
-  std::map<std::int64_t, double> estimated_;  // seconds, by position
+  std::map<std::string, std::set<std::string>> told_;  // by kernel: the first faults of its cards
+  std::map<std::int64_t, double> estimated_;           // seconds, by position
   double all_estimated_ = 0, done_estimated_ = 0;
 };
 
@@ -79,8 +81,9 @@ void print_cards(const RunRecord& record, const Arguments& arguments, Terminal& 
 // line.
 void print_record(const RunRecord& record, const Arguments& arguments, Terminal& terminal);
 
-// A counterexample: text wrapped, what is there to be copied in whole lines.
-void print_card(const Counterexample& card, Terminal& terminal);
+// A counterexample: text wrapped, what is there to be copied in whole lines. `brief`: what is new
+// in it.
+void print_card(const Counterexample& card, Terminal& terminal, bool brief = false);
 
 void print_report_path(const std::filesystem::path& folder, const Arguments& arguments,
                        Terminal& terminal);

@@ -192,6 +192,12 @@ class Device {
 
   virtual Status read(DeviceAddress from, std::span<std::byte> bytes) = 0;
 
+  // For each byte from there on 1 where something was written since it was poisoned, else 0. False
+  // where the device cannot tell.
+  virtual bool read_written(DeviceAddress /*from*/, std::span<std::byte> /*written*/) const {
+    return false;
+  }
+
   // What a kernel of this device gets for a tensor map, to be passed as a parameter. An Error
   // (cannot_run) says why there is none: the map (check_tensor_map), the chip, or the driver.
   virtual Result<EncodedTensorMap> encode(const TensorMap& map) = 0;

@@ -202,6 +202,10 @@ class EmulatorDevice final : public Device {
     return global_.read(from, bytes);
   }
 
+  bool read_written(DeviceAddress from, std::span<std::byte> written) const override {
+    return global_.read_written(from, written);
+  }
+
   Result<EncodedTensorMap> encode(const TensorMap& map) override {
     if (Status exist = check_tensor_maps_exist(options_.sm); !exist) return exist.error();
     if (Status possible = check_tensor_map(map); !possible) return possible.error();

@@ -15,7 +15,7 @@ std::atomic<bool> requested{false};
 std::atomic<std::atomic<bool>*> also_raised{nullptr};
 
 constexpr std::string_view kWord =
-    "\nplumbline: stopping soon; what is done is kept; interrupt again to stop at once\n";
+    "\nplumbline: stopping soon; what has finished is kept; interrupt again to stop at once\n";
 
 void on_signal(int signal) {
   if (requested.exchange(true)) {

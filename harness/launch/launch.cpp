@@ -336,7 +336,17 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
     result.fingerprint ^= fingerprint_of(tensor) + i;
     if (!result.completed) continue;
     check_padding(test_case, spec, bytes, tensor, result);
-    if (spec.in_place_of.empty()) find_unwritten(spec.name, tensor, result);
+    if (!spec.in_place_of.empty()) continue;
+    const auto written = [&] {
+      std::vector<std::byte> bytes_written(tensor.storage.size());
+      bool known = true;
+      (void)for_each_piece(spec, storage[spec.name], [&](DeviceAddress from, ByteRange range) {
+        known = known && device.read_written(from, range.of(bytes_written));
+        return Status();
+      });
+      return known ? bytes_written : std::vector<std::byte>();
+    };
+    find_unwritten(spec.name, tensor, written, result);
   }
   order_by_consequence(result.findings);
   return result;

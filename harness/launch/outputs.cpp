@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "oracles/base/hash.h"
 #include "oracles/formats/elements.h"
@@ -97,14 +98,23 @@ void check_padding(const Case& test_case, const TensorSpec& spec, std::span<cons
   if (finding.occurrences > 0) result.findings.push_back(finding);
 }
 
-void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result) {
+void find_unwritten(const std::string& output, const Tensor& got,
+                    const std::function<std::vector<std::byte>()>& written, LaunchResult& result) {
   const Format& f = format(got.layout.format);
   if (!f.has_nan()) return;  // poison cannot be told from a result
   const std::uint64_t poison = poison_code(f);
+  const auto width = static_cast<std::size_t>(f.storage_bytes());
+  std::optional<std::vector<std::byte>> known;
+  const auto was_written = [&](std::int64_t index) {
+    if (!known) known = written();
+    if (known->empty()) return false;
+    const auto bytes = std::span(*known).subspan(static_cast<std::size_t>(index) * width, width);
+    return std::ranges::all_of(bytes, [](std::byte one) { return one != std::byte{0}; });
+  };
   Unwritten found{output};
   std::int64_t at = 0;
   for_each_element(got.layout, [&](std::int64_t index) {
-    if (got.bits_at(index) == poison && found.count++ == 0) found.first = at;
+    if (got.bits_at(index) == poison && !was_written(index) && found.count++ == 0) found.first = at;
     ++at;
   });
   if (found.count == 0) return;

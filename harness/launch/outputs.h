@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +25,11 @@ std::vector<std::byte> poison_bytes(const TensorLayout& layout);
 void check_padding(const Case& test_case, const TensorSpec& spec, std::span<const std::byte> before,
                    const Tensor& got, LaunchResult& result);
 
-// Elements that still hold their poison.
-void find_unwritten(const std::string& output, const Tensor& got, LaunchResult& result);
+// Elements that still hold their poison. A format of 8 bits has no NaN that no result is, so
+// `written` is asked where there are any: for each byte of the storage 1 if it was written, or
+// nothing where that is not known.
+void find_unwritten(const std::string& output, const Tensor& got,
+                    const std::function<std::vector<std::byte>()>& written, LaunchResult& result);
 
 // Of the elements alone: bytes between rows are not the launch's.
 std::uint64_t fingerprint_of(const Tensor& tensor);

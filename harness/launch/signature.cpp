@@ -91,7 +91,7 @@ Status check_parameters(const KernelLaunch& launch, const std::string& entry,
     if (slots[i].bytes == parameter.bytes) continue;
     return Error{ErrorKind::bad_input,
                  fmt::format("parameter {} ({}) is {} bytes wide in entry {}, {} in the manifest",
-                             i, parameter.text, slots[i].bytes, entry, parameter.bytes),
+                             i + 1, parameter.text, slots[i].bytes, entry, parameter.bytes),
                  parameter.where, "they must match the kernel's signature in order and type"};
   }
   return {};

@@ -2,6 +2,7 @@
 #include "harness/launch/target.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -62,7 +63,10 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
     target.sm = sm;
     targets.push_back(target);
   }
-  if (targets.empty()) skip_reason = fmt::format("has no build for sm_{}", sm_filter.value_or(0));
+  if (targets.empty()) {
+    skip_reason = fmt::format("has no build for sm_{}; it has sm_{}", sm_filter.value_or(0),
+                              fmt::join(kernel.targets, ", sm_"));
+  }
   return targets;
 }
 

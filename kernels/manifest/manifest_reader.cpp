@@ -101,6 +101,10 @@ std::optional<TargetText> read_target(TomlReader& reader, const toml::node& node
   return std::nullopt;
 }
 
+// Of the .target directive (PTX ISA 9.0 section 11.1.2).
+constexpr int kCapabilities[] = {50, 52, 53, 60, 61,  62,  70,  72,  75,  80, 86,
+                                 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+
 void read_targets(TomlReader& reader, Manifest& manifest) {
   const toml::array* targets =
       reader.required_array(reader.root(), "targets", "targets = [80, 90]");
@@ -110,8 +114,8 @@ void read_targets(TomlReader& reader, Manifest& manifest) {
   for (const toml::node& node : *targets) {
     const std::optional<TargetText> target = read_target(reader, node);
     if (!target) continue;
-    if (target->number < 50 || target->number > 999) {
-      reader.fail_at(node, fmt::format("{} is not a compute capability", target->number),
+    if (std::ranges::find(kCapabilities, target->number) == std::end(kCapabilities)) {
+      reader.fail_at(node, fmt::format("no chip has compute capability {}", target->number),
                      "write sm_80 as 80");
       continue;
     }

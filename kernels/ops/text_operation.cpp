@@ -377,10 +377,7 @@ class Loaded final : public TextOperation {
     Result<Instance> instance = instance_of(problem, manifest);
     PLUMB_ASSERT(instance.ok());
     std::vector<text::TextOracle::Output> outputs = outputs_of(problem, manifest);
-    for (text::TextOracle::Output& output : outputs) {
-      if (program_->steps[static_cast<std::size_t>(output.step)].is_choice())
-        output.stored = tensors.find(output.name);
-    }
+    for (text::TextOracle::Output& output : outputs) output.stored = tensors.find(output.name);
     return std::make_unique<text::TextOracle>(*std::move(instance), inputs_of(tensors),
                                               arithmetic_of(manifest.terms, sm),
                                               std::move(outputs));

@@ -24,7 +24,7 @@ assert record["verb"] == "verify" and record["interrupted"] is True
 assert 0 < len(cases) < record["planned"], (len(cases), record["planned"])
 PY
 [ ! -e out/latest/record.jsonl ] || { echo "record.jsonl is still there"; exit 1; }
-grep -q "^plumbline: stopping soon; what is done is kept" log
+grep -q "^plumbline: stopping soon; what has finished is kept" log
 grep -q "interrupted after" log
 # No report of it is all green.
 grep -q 'errors="1"' out/latest/junit.xml

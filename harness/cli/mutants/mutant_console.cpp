@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "kernels/manifest/manifest.h"
+#include "oracles/base/shell_word.h"
 #include "reports/card.h"
 #include "reports/record/json.h"
 
@@ -201,6 +202,20 @@ void MutantConsole::print_survivors(const Manifest& kernel,
   }
 }
 
+// Where the faulty kernels are that --only left.
+void MutantConsole::print_kernels(const std::vector<MutantRecord>& mutants) {
+  for (const MutantRecord& m : mutants) {
+    for (const fs::path& root : {fs::path(arguments_.out), folder_.path()}) {
+      const std::string name = m.kernel + "_" + m.id;
+      const fs::path manifest = root / "mutants" / m.id / (name + ".toml");
+      std::error_code code;
+      if (!fs::exists(manifest, code)) continue;
+      terminal_.print(terminal_.dim(fmt::format("kernel: plumbline verify {} --kernel {}", name,
+                                                shell_word(manifest.string()))));
+    }
+  }
+}
+
 void MutantConsole::summary(const RunRecord& record) {
   terminal_.clear_status();
   if (arguments_.format == OutputFormat::json) return;
@@ -215,6 +230,7 @@ void MutantConsole::summary(const RunRecord& record) {
       terminal_.print_wrapped("interrupted; what had finished is in the record");
     if (!arguments_.quiet) {
       terminal_.print("");
+      if (!arguments_.only.empty()) print_kernels(record.mutants);
       terminal_.print(
           terminal_.dim(fmt::format("record: {}", (folder_.path() / "record.json").string())));
     }

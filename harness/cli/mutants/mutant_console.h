@@ -34,6 +34,7 @@ class MutantConsole : public MutantObserver {
 
   double seconds() const;
   void print_score(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
+  void print_kernels(const std::vector<MutantRecord>& mutants);
   void print_survivors(const Manifest& kernel, const std::vector<MutantRecord>& mutants);
   void print_kinds(const std::vector<MutantRecord>& mutants);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "harness/cli/text/progress.h"
 #include "oracles/formats/format.h"
@@ -81,21 +82,19 @@ KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width
 
 std::optional<RepresentativeError> representative_error(const RunRecord& record,
                                                         const std::string& kernel) {
-  std::optional<RepresentativeError> representative;
-  int narrowest = 0;
+  std::map<std::pair<int, std::string>, RepresentativeError> errors;  // by bits and format
   for (const CaseRecord& c : record.cases) {
     if (c.kernel != kernel || c.value_class != "positive") continue;
     for (const OutputRecord& output : c.outputs) {
       const auto id = format_by_name(output.format);
       if (!id || output.verdict.compared == 0) continue;
-      const int bits = format(*id).storage_bits;
-      if (!representative || bits < narrowest) {
-        representative = {0, output.format};
-        narrowest = bits;
-      }
-      if (bits == narrowest)
-        representative->ulp = std::max(representative->ulp, output.verdict.worst_ulp);
+      RepresentativeError& error = errors[{format(*id).storage_bits, output.format}];
+      error = {std::max(error.ulp, output.verdict.worst_ulp), output.format};
     }
+  }
+  std::optional<RepresentativeError> representative;
+  for (const auto& [of, error] : errors) {
+    if (!representative || representative->ulp == 0) representative = error;
   }
   const auto own = std::ranges::find(record.kernels, kernel, &KernelRecord::name);
   const KernelRecord known = own == record.kernels.end() ? KernelRecord() : *own;

@@ -21,7 +21,8 @@ struct KernelColumns {
 
 KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width);
 
-// The largest error in ulp of the narrowest format over a kernel's cases with values of one sign.
+// The largest error in ulp over a kernel's cases with values of one sign, of the narrowest format
+// that is not exact.
 // Elsewhere sums cancel, and a conforming kernel is legitimately millions of ulp from exact;
 // nullopt where they cancel among these values, too.
 struct RepresentativeError {

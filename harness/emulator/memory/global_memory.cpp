@@ -244,6 +244,14 @@ Status GlobalMemory::read(std::uint64_t from, std::span<std::byte> bytes) const 
   return {};
 }
 
+bool GlobalMemory::read_written(std::uint64_t from, std::span<std::byte> written) const {
+  if (written.empty()) return true;
+  const Allocation* allocation = holding(from, written.size());
+  if (allocation == nullptr || allocation->fully_written) return false;
+  std::memcpy(written.data(), allocation->written + (from - allocation->base), written.size());
+  return true;
+}
+
 std::string GlobalMemory::describe(std::uint64_t address) const {
   const Allocation* nearest = nullptr;
   std::uint64_t distance = 0;

@@ -129,6 +129,8 @@ class GlobalMemory {
   // What was written there is an input that kernels write over.
   void will_change(std::uint64_t address);
   Status read(std::uint64_t from, std::span<std::byte> bytes) const;
+  // For each byte whether it was written. False where that is not kept.
+  bool read_written(std::uint64_t from, std::span<std::byte> written) const;
 
   // "out of every allocation; 32 bytes behind "a" (0x7000.., 4096 bytes)"
   std::string describe(std::uint64_t address) const;

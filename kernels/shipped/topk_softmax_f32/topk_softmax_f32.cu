@@ -15,14 +15,18 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
-// An expert and its logit; NaN counts as the least.
+// An expert and its logit.
 struct Choice {
   float logit;
   int expert;
 
-  // Whether it comes before another one: the larger, of equal ones the first.
+  // Whether it comes before another one: the larger, of equal ones the first; NaN behind all
+  // numbers.
   __device__ __forceinline__ bool before(const Choice& other) const {
-    return logit > other.logit || (logit == other.logit && expert < other.expert);
+    const bool number = logit == logit, other_number = other.logit == other.logit;
+    if (number != other_number) return number;
+    if (number && logit != other.logit) return logit > other.logit;
+    return expert < other.expert;
   }
 };
 
@@ -60,11 +64,11 @@ struct Logits {
 
   // The next one, in all lanes.
   __device__ __forceinline__ Choice next() {
-    Choice best{-infinity(), 1 << 30};
+    Choice best{__int_as_float(0x7fffffff), 1 << 30};
 #pragma unroll
     for (int j = 0; j < kPerLane; ++j) {
       const bool is_free = (taken >> j & 1) == 0 && lane + kLanes * j < experts;
-      const Choice one{x[j] == x[j] ? x[j] : -infinity(), lane + kLanes * j};
+      const Choice one{x[j], lane + kLanes * j};
       if (is_free && one.before(best)) best = one;
     }
 #pragma unroll

@@ -91,7 +91,9 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
       outputs_(std::move(outputs)),
       judge_(instance_, inputs_, Forms(arithmetic_, instance_)) {
   for (const Output& output : outputs_) {
-    if (!output.stored) continue;
+    if (!output.stored ||
+        !instance_.program().steps[static_cast<std::size_t>(output.step)].is_choice())
+      continue;
     given_.resize(instance_.program().steps.size());
     Evaluator<Forms> evaluator = forms();
     std::vector<std::int64_t> choices;
@@ -337,7 +339,7 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
   const Format& f = plumbline::format(of(output).format);
   const int step = of(output).step;
   FaultRanking fitting;
-  double largest = 0;  // that the kernel stored
+  double largest = 0;  // that the kernel stored there
   for (std::int64_t i = 0; i < got.layout.count(); ++i) {
     const double one = std::fabs(to_double(f, got.bits(i)));
     if (std::isfinite(one)) largest = std::max(largest, one);
@@ -366,9 +368,29 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
         return false;
       }
     };
+    // Other outputs only have to be admissible.
+    const auto allows = [&](int other, const Tensor& stored, std::int64_t i) {
+      const int at = of(other).step;
+      const Format& own = plumbline::format(of(other).format);
+      try {
+        if (is_integer(other))
+          return bits_of(own, evaluator.integer_element(at, i)) == stored.bits(i);
+        return range_verdict(own, i, stored_in(own, ranged(evaluator.element(at, i))),
+                             stored.bits(i))
+            .pass;
+      } catch (const Undefined&) {
+        return false;
+      }
+    };
     bool all = fits(index);
     const std::int64_t elements = std::min(kMostElements, instance.step_elements(step));
     for (std::int64_t i = 0; all && i < elements; ++i) all = fits(i);
+    for (int other = 0; all && other < outputs(); ++other) {
+      const Tensor* const stored = of(other).stored;
+      if (other == output || stored == nullptr) continue;
+      const std::int64_t count = std::min(kMostElements, instance.step_elements(of(other).step));
+      for (std::int64_t i = 0; all && i < count; ++i) all = allows(other, *stored, i);
+    }
     return all;
   };
   Arithmetic begun = arithmetic_;

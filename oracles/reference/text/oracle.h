@@ -21,7 +21,7 @@ class TextOracle final : public CaseOracle {
     std::string name;
     int step = 0;
     FormatId format = FormatId::f32;
-    const Tensor* stored = nullptr;  // of a choice: what the kernel stored
+    const Tensor* stored = nullptr;  // what the kernel stored; of a choice it is needed
   };
 
   TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic, std::vector<Output> outputs);

@@ -99,6 +99,8 @@ void SpanSum::add(const Span& one) {
     only_nan_ = true;
     return;
   }
+  surely_plus_ |= one.low == kInfinity;
+  surely_minus_ |= one.high == -kInfinity;
   low_ += one.low;
   high_ += one.high;
   low_magnitude_ += std::fabs(one.low);
@@ -108,7 +110,7 @@ void SpanSum::add(const Span& one) {
 }
 
 Span SpanSum::total(double relative, double lost) const {
-  if (only_nan_) return nothing_but_nan();
+  if (only_nan_ || (surely_plus_ && surely_minus_)) return nothing_but_nan();
   // A sum with infinities of both signs is NaN in double.
   Span out{std::isnan(low_) ? -kInfinity : low_, std::isnan(high_) ? kInfinity : high_, nan_};
   const auto slack = [&](double magnitude) {

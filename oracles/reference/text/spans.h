@@ -40,6 +40,7 @@ class SpanSum {
   double low_magnitude_ = 0, high_magnitude_ = 0;  // the sums of |low| and of |high|
   double positive_ = 0, negative_ = 0;  // what the terms of one sign can reach without the others
   bool nan_ = false, only_nan_ = false;
+  bool surely_plus_ = false, surely_minus_ = false;  // infinite terms
 };
 
 }  // namespace plumbline::text

@@ -86,7 +86,7 @@ TEST(Safetensors, BrokenFilesAreRefusedWithTheReason) {
   EXPECT_THAT(read_safetensors(path_of("short.safetensors")).error().text(),
               HasSubstr("shorter than 8 bytes"));
   EXPECT_THAT(read_safetensors(path_of("nowhere.safetensors")).error().text(),
-              HasSubstr("cannot read"));
+              HasSubstr("cannot read it as a file of tensors: there is no such file"));
 }
 
 TEST(Safetensors, FormatsTheFileTypeLacksAreNotWritten) {

@@ -182,7 +182,7 @@ TEST(Arguments, AMisspeltFlagIsCorrected) {
 
 TEST(Arguments, AFlagLikeNoOtherIsNotCorrected) {
   EXPECT_THAT(error({"verify", "--bogus"}),
-              HasSubstr("verify does not know --bogus (plumbline --help)"));
+              HasSubstr("verify does not know --bogus (plumbline verify --help)"));
   EXPECT_THAT(error({"--bogus"}), HasSubstr("plumbline does not know --bogus"));
 }
 

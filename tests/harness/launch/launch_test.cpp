@@ -552,7 +552,7 @@ TEST_F(Structs, HoldTheirFieldsWhereCPutsThem) {
 TEST_F(Structs, OfAnotherSizeThanTheKernelsAreErrors) {
   module.struct_bytes = 248;
   EXPECT_THAT(launch("m=3 n=4 k=8").error().text(),
-              HasSubstr("parameter 0 (struct params) is 248 bytes wide in entry packed, 256 in the "
+              HasSubstr("parameter 1 (struct params) is 248 bytes wide in entry packed, 256 in the "
                         "manifest"));
 }
 
@@ -646,7 +646,7 @@ TEST_F(TensorMaps, ThatTheDeviceCannotMakeAreErrorsThatNameThem) {
 
 TEST_F(TensorMaps, AreAsWideAsTheEntrySays) {
   module.map_bytes = 8;
-  EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 0 (tensor_map a) is 8 bytes wide"));
+  EXPECT_THAT(error("m=3 n=4 k=5 lda=8"), HasSubstr("parameter 1 (tensor_map a) is 8 bytes wide"));
 }
 
 // Two entries begin with an instruction 0 each, and so do those for two chips.

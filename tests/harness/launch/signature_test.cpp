@@ -64,7 +64,7 @@ TEST(Signature, ParametersAreCounted) {
 
 TEST(Signature, ParametersOfAnotherWidthArePointedAt) {
   EXPECT_THAT(disagreement("tiny_f32", R"("ptr a", "ptr d", "s64 n")"),
-              HasSubstr("k.toml:7:34: parameter 2 (s64 n) is 4 bytes wide in entry tiny_f32, 8 in "
+              HasSubstr("k.toml:7:34: parameter 3 (s64 n) is 4 bytes wide in entry tiny_f32, 8 in "
                         "the manifest"));
 }
 

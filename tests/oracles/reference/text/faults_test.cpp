@@ -69,6 +69,42 @@ TEST(TextFaults, WhatIsWrongInSeveralPlacesIsNamedOnce) {
   EXPECT_EQ(found, 1);
 }
 
+// A kernel that reads x for h. Were the term left out of h, h would be another one, too.
+TEST(TextFaults, OtherOutputsSpeakAgainstAFault) {
+  const TextProblem problem(
+      "operation joined(x[m, n], r[m, n]) -> h[m, n], y[m, n]\n"
+      "  h[i, j] = x[i, j] + r[i, j]\n"
+      "  y[i, j] = h[i, j] * h[i, j] * 2\n",
+      {1, 1}, kData[0].element, 3);
+  const std::vector<int>& steps = problem.instance().program().outputs;
+  const Arithmetic arithmetic{.functions = Functions::precise, .flushed = false};
+  const auto stored = [&](const Instance& instance, int step) {
+    Evaluator<Drawn> kernel(instance, problem.inputs(), Drawn(arithmetic, 7));
+    Tensor out(dense_layout(FormatId::f32, {1, 1}));
+    out.set_bits(0, encode(format(FormatId::f32), kernel.element(step, 0)));
+    return out;
+  };
+  const Tensor h = stored(problem.instance(), steps[0]);
+  for (const Edit& edit : single_edits(problem.instance().program().text, 1000)) {
+    if (edit.name != "line 3 and wherever h[i, j] is: with x for h") continue;
+    const auto program = check_operation(edit.text);
+    ASSERT_TRUE(program);
+    const Result<Instance> edited = Instance::make(*program, problem.instance().setting());
+    ASSERT_TRUE(edited);
+    const Tensor y = stored(*edited, steps[1]);
+    const auto names = [&](const Tensor* known) {
+      const TextOracle oracle(
+          problem.instance(), problem.inputs(), arithmetic,
+          {{"h", steps[0], FormatId::f32, known}, {"y", steps[1], FormatId::f32}});
+      return oracle.explain(1, 0, y).faults.names;
+    };
+    EXPECT_EQ(names(&h), std::vector<std::string>{edit.name});
+    EXPECT_GT(names(nullptr).size(), 1u);
+    return;
+  }
+  FAIL() << "no such fault";
+}
+
 // But for a few whose outputs are infinite, or nothing but 0.
 TEST(TextFaults, SimpleMistakesAreNamed) {
   int mistakes = 0, named_at_all = 0, named_first = 0;
