@@ -239,6 +239,26 @@ TEST(Plan, EverySizeIsLongSomewhere) {
   EXPECT_GT(longest(Profile::standard, "batch"), 1024);
 }
 
+// A mistake in the second tile of columns may only show in the second tile of rows.
+TEST(Plan, EveryTwoSizesAreBeyondATileTogether) {
+  for (const char* name : {"gemm_bf16", "gemm_w4a16_bf16", "gemm_grouped_bf16",
+                           "rmsnorm_bf16_backward", "layernorm_bf16_backward"}) {
+    const Manifest& kernel = *shipped_registry().find(name);
+    const std::vector<Case> plan = plan_cases(kernel, {Profile::quick, 1});
+    for (const auto& [first, first_tile] : kernel.tile) {
+      for (const auto& [second, second_tile] : kernel.tile) {
+        if (first >= second) continue;
+        EXPECT_TRUE(std::ranges::any_of(plan,
+                                        [&](const Case& one) {
+                                          return one.problem.integer(first) > first_tile &&
+                                                 one.problem.integer(second) > second_tile;
+                                        }))
+            << name << " " << first << " " << second;
+      }
+    }
+  }
+}
+
 TEST(Plan, NumbersOfTheCodeBecomeSizes) {
   PlanOptions options{Profile::quick, 1, {5000, 300}};
   std::set<std::pair<std::string, std::int64_t>> met;

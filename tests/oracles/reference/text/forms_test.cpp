@@ -162,6 +162,21 @@ TEST(TextForms, AClampKeepsItsEnds) {
   }
 }
 
+// Whatever the order: a kernel that gives a number there does not conform.
+TEST(TextForms, ASumWithInfinitiesOfBothSignsIsNothingButNan) {
+  const TextProblem problem(
+      "operation f(x[m, n]) -> y[m]\n  y[i] = exp(x[i, 0] - max[j] x[i, j]) + sum[j] x[i, j]\n",
+      {2, 3}, [](std::int64_t i, Random&) {
+        constexpr double kInf = std::numeric_limits<double>::infinity();
+        const double values[] = {kInf, 1, 2, kInf, -kInf, 3};
+        return values[i];
+      });
+  for (const Form& one : problem.over(Forms({}))) {
+    EXPECT_TRUE(ranged(one).range.nan);
+    EXPECT_FALSE(ranged(one).range.has_numbers());
+  }
+}
+
 // A kernel passes NaN over, or keeps it; no other maximum is due, and what NaN and numbers agree on
 // is no choice.
 TEST(TextForms, AMaximumWithNanIsThatOfTheNumbersOrNan) {
