@@ -135,7 +135,9 @@ std::string cause_line(const Counterexample& c) {
     line = "fits: " + c.faults.names.front();
     if (c.faults.names.size() > 1) line += fmt::format(", or {} more", c.faults.names.size() - 1);
   }
-  const std::string at = place(c.store.source_file, c.store.source_line);
+  const std::string at = c.excerpts.empty()
+                             ? place(c.store.source_file, c.store.source_line)
+                             : place(c.excerpts.front().file, c.excerpts.front().line);
   if (!at.empty()) line += fmt::format("{}stored at {}", line.empty() ? "" : "; ", at);
   return line;
 }

@@ -315,7 +315,8 @@ std::vector<GemmFault> other_position(const PreparedGemm& gemm) {
         moved(fmt::format("the element belongs to position (i, j {:+})", shift),
               [shift](const GemmPlace& at) { return GemmPlace{at.batch, at.i, at.j + shift}; });
       if (step < gemm.problem.batch)
-        moved(fmt::format("the element belongs to batch {:+}", shift),
+        moved(fmt::format("the element belongs to the batch {} {}", step,
+                          shift > 0 ? "further on" : "before"),
               [shift](const GemmPlace& at) { return GemmPlace{at.batch + shift, at.i, at.j}; });
     }
   }
