@@ -125,7 +125,7 @@ std::string cause_line(const Counterexample& c) {
                     : std::string();
   };
   if (!c.findings.empty()) {
-    const FindingRecord& first = of_every_kind_first(c.findings).front();
+    const FindingRecord first = of_every_kind_first(c.findings).front();
     const std::string at = first.source_line > 0 ? place(first.source_file, first.source_line)
                                                  : place(first.ptx_file, first.ptx_line);
     return at.empty() ? first.kind : fmt::format("{} at {}", first.kind, at);

@@ -54,6 +54,41 @@ TEST(Card, SaysTheCauseBeforeTheValues) {
   EXPECT_EQ(card_lines(card)[2], "");
 }
 
+TEST(Card, TheCauseFitsALine) {
+  Counterexample card;
+  EXPECT_EQ(cause_line(card), "");
+  card.store.source_file = "folder/store.cuh";
+  card.store.source_line = 40;
+  EXPECT_EQ(cause_line(card), "stored at store.cuh:40");
+  card.faults.names = {"the last k product is missing", "another"};
+  card.excerpts.push_back({.what = "which stored it", .file = "folder/epilogue.cuh", .line = 179});
+  EXPECT_EQ(cause_line(card),
+            "fits: the last k product is missing, or 1 more; stored at epilogue.cuh:179");
+  const FindingRecord lanes{.kind = "race", .text = "a race between lanes of a warp"};
+  const FindingRecord race{
+      .kind = "race", .text = "race: reads", .source_file = "a/loader.cuh", .source_line = 57};
+  card.findings = {lanes, race};
+  EXPECT_EQ(cause_line(card), "race at loader.cuh:57");
+}
+
+TEST(Card, ABriefOneHasTheFirstFaultAndTheCommands) {
+  Counterexample card;
+  card.kernel = "mine";
+  card.claim = "bound";
+  card.value_class = "normal";
+  card.headline = "m=1: wrong";
+  card.text = "mine m=1";
+  card.original = "mine m=1 value=normal seed=0x1";
+  card.faults.names = {"the last k product is missing"};
+  card.explanation = {"much more"};
+  EXPECT_EQ(brief_card_lines(card),
+            (std::vector<std::string>{
+                "FAIL  mine   bound / normal", "      m=1: wrong",
+                "      fits: the last k product is missing", "      case     mine m=1",
+                "      replay   plumbline replay  \"mine m=1 value=normal seed=0x1\"",
+                "      explain  plumbline explain \"mine m=1 value=normal seed=0x1\""}));
+}
+
 TEST(Card, AFailingKernelIsNotSaidToKeepItsContract) {
   KernelRecord kernel;
   kernel.worst_relative = 3;
