@@ -380,6 +380,7 @@ class TextGenerator final : public Generator {
         problem->set_integer(kept = chosen.name, 0);
       }
       const bool of_tiles = shape.info.name.starts_with("tile");
+      // Tiles may cost as much as designed cases do.
       lighten(*problem, kept, of_tiles ? std::span(sizes) : std::span<const Size>(),
               (of_tiles ? 4 : 1) * most_work(profile));
       if (takes(manifest, *problem) || fit_scalars(manifest, *problem)) break;

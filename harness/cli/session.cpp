@@ -115,7 +115,7 @@ Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal) {
     if (!added) return added.error();
     if (const std::size_t open = lines_to_do(path); open > 0 && launches_kernels(arguments)) {
       terminal.note(
-          fmt::format("{} of {} still say TODO; the verdict is one on the kernel as they stand",
+          fmt::format("{} of {} still say TODO; the verdict is on the kernel as they describe it",
                       counted(static_cast<std::int64_t>(open), "line"), path));
     }
     const Manifest* kernel = registry->find(fs::path(path).stem().string());

@@ -56,6 +56,14 @@ HWY_INLINE void load_c(const MmaOperands& of, MmaTile& tile) {
   }
 }
 
+HWY_INLINE void store_d(const MmaTile& tile, const MmaOperands& of) {
+  if (of.d_tile != nullptr) {
+    *of.d_tile = tile;
+  } else {
+    store_tile(tile, of.d);
+  }
+}
+
 // The outputs of a block whose checks failed.
 void note_open(const Checks* checks, int pair, int row, PartOfMma& part) {
   for (int v = 0; v < kVectors; ++v) {
@@ -137,11 +145,7 @@ HWY_INLINE bool compute_and_store(const MmaOperands& of, bool finite, PartOfMma&
     part.d = tile;
     return false;
   }
-  if (of.d_tile != nullptr) {
-    *of.d_tile = tile;
-  } else {
-    store_tile(tile, of.d);
-  }
+  store_d(tile, of);
   return true;
 }
 
@@ -299,11 +303,7 @@ bool integer_mma(const FastIntegerPlan& plan, const MmaOperands& of, IntegerOper
       integer_columns(operands, plan, column, row, tile);
     }
   }
-  if (of.d_tile != nullptr) {
-    *of.d_tile = tile;
-  } else {
-    store_tile(tile, of.d);
-  }
+  store_d(tile, of);
   return true;
 }
 

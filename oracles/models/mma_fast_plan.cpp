@@ -8,19 +8,6 @@ namespace {
 
 bool is_bytes(FastInput input) { return input != FastInput::bf16 && input != FastInput::f16; }
 
-// FP6 lies in bits 5:0 of a byte, FP4 in bits 5:2.
-std::uint32_t magnitudes(FastInput input) {
-  switch (input) {
-    case FastInput::e2m1:
-      return 0x1c1c1c1c;
-    case FastInput::e2m3:
-    case FastInput::e3m2:
-      return 0x1f1f1f1f;
-    default:
-      return 0x7f7f7f7f;
-  }
-}
-
 // False when the format has no vector path.
 bool take_input(FormatId id, FastInput& input) {
   switch (id) {
@@ -83,8 +70,6 @@ bool make_plan(const MmaKind& kind, FastFloatPlan& plan) {
   plan.narrow = plan.bytes && node.fraction_bits <= 16;
   plan.registers = kind.shape.k / (plan.bytes ? 16 : 8);
   plan.field_biases = format(kind.a).bias + format(kind.b).bias;
-  plan.a_magnitudes = magnitudes(plan.a);
-  plan.b_magnitudes = magnitudes(plan.b);
   plan.fraction_bits = node.fraction_bits;
   plan.result_mask = node.output == NodeOutput::e8m13_toward_zero ? ~0x3ffu : ~0u;
   return take_chain(kind.model, kind.shape.k, plan.bytes, plan.chain);

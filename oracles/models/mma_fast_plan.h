@@ -34,7 +34,6 @@ struct FastFloatPlan {
   int fraction_bits;
   std::uint32_t result_mask;  // clears the bits of an f32 that the output format lacks
   bool scaled;                // by powers of two, one for each row of A and each column of B
-  std::uint32_t a_magnitudes, b_magnitudes;  // if scaled: the bits of a word but for the signs
 };
 
 // Of m16n8k64, whose products are added up 16 at a time before they are scaled and aligned.

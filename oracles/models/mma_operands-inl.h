@@ -309,6 +309,16 @@ HWY_INLINE bool with_input(FastInput input, Function function) {
   return false;
 }
 
+// The bits of a word of 8-bit inputs but for the signs, and for those that are not used.
+HWY_INLINE std::uint32_t magnitudes_of(FastInput input) {
+  std::uint32_t bits = 0;
+  with_input(input, [&](auto one) HWY_ATTR {
+    if constexpr (decltype(one)::kBytes) bits = 0x01010101u * decltype(one)::kMagnitude;
+    return true;
+  });
+  return bits;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace plumbline
 

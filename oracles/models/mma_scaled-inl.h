@@ -19,6 +19,7 @@
 
 #include "oracles/models/block_scale_values.h"
 #include "oracles/models/mma_integer-inl.h"
+#include "oracles/models/mma_operands-inl.h"
 #include "oracles/models/mma_vectors-inl.h"
 #include "oracles/models/mma_workspace.h"
 
@@ -67,6 +68,7 @@ struct Shifts {
   Shifts(const FastFloatPlan& plan, const MmaOperands& of) {
     const LaneRegister *const a = of.a, *const b = of.b;
     const BlockScaleValues& scales = *of.scales;
+    const std::uint32_t a_magnitudes = magnitudes_of(plan.a), b_magnitudes = magnitudes_of(plan.b);
     for (int line = 0; line < 8; ++line) {
       std::uint32_t upper = 0, lower = 0, column = 0;
       for (int lane = 4 * line; lane < 4 * line + 4; ++lane) {
@@ -74,9 +76,9 @@ struct Shifts {
         lower |= a[1][lane] | a[3][lane];
         column |= b[0][lane] | b[1][lane];
       }
-      rows_used[line] = (upper & plan.a_magnitudes) != 0 ? -1 : 0;
-      rows_used[line + 8] = (lower & plan.a_magnitudes) != 0 ? -1 : 0;
-      columns_used[line] = (column & plan.b_magnitudes) != 0;
+      rows_used[line] = (upper & a_magnitudes) != 0 ? -1 : 0;
+      rows_used[line + 8] = (lower & a_magnitudes) != 0 ? -1 : 0;
+      columns_used[line] = (column & b_magnitudes) != 0;
       rows[line] = scales.row_exponents[0][line];
       rows[line + 8] = scales.row_exponents[0][line + 8];
       columns[line] = scales.column_exponents[0][line];

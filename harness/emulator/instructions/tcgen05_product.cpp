@@ -50,7 +50,7 @@ class ChunkReader {
     who_.lane = op.lane;
     who_.inst = op.at;
     view_ = shared_.view(who_);
-    known_.emplace(shared_, who_);
+    known_.emplace(shared_, view_);
   }
 
   // Bytes behind the first `used` are padding, which may hold anything. Null after a finding that

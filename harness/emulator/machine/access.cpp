@@ -127,7 +127,7 @@ void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std
   who.addresses = p.address.data();
   who.bytes = static_cast<std::uint64_t>(bytes);
   std::optional<KnownReads> known;
-  if (intent == Intent::read && bytes == 16) known.emplace(shared, who);
+  if (intent == Intent::read && bytes == 16) known.emplace(shared, shared.view(who));
   for (std::uint32_t left = unclear; left != 0; left &= left - 1) {
     who.lane = std::countr_zero(left);
     const std::uint64_t address = p.address[static_cast<std::size_t>(who.lane)];

@@ -34,8 +34,7 @@ struct ShadowWords<4> {
 // than a barrier of its CTA: mostly of one tile, which was written together.
 class KnownReads {
  public:
-  KnownReads(SharedMemory& shared, const Accessor& who)
-      : shared_(shared), view_(shared.view(who)) {}
+  KnownReads(SharedMemory& shared, const ShadowView& view) : shared_(shared), view_(view) {}
 
   bool read(const Accessor& who, std::uint64_t address);
 

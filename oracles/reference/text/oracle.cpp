@@ -90,10 +90,9 @@ TextOracle::TextOracle(Instance instance, Inputs inputs, Arithmetic arithmetic,
       arithmetic_(arithmetic),
       outputs_(std::move(outputs)),
       judge_(instance_, inputs_, Forms(arithmetic_, instance_)) {
-  for (const Output& output : outputs_) {
-    if (!output.stored ||
-        !instance_.program().steps[static_cast<std::size_t>(output.step)].is_choice())
-      continue;
+  for (int o = 0; o < this->outputs(); ++o) {
+    const Output& output = of(o);
+    if (!output.stored || !step_of(o).is_choice()) continue;
     given_.resize(instance_.program().steps.size());
     Evaluator<Forms> evaluator = forms();
     std::vector<std::int64_t> choices;
