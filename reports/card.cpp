@@ -10,6 +10,7 @@
 #include <set>
 
 #include "oracles/base/shell_word.h"
+#include "reports/count_text.h"
 #include "reports/excerpt.h"
 
 namespace plumbline {
@@ -100,10 +101,9 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   for (const std::string& sentence : c.explanation) lines.push_back("      " + sentence);
   if (!fits_first) add_faults();
   if (c.findings.empty()) add_excerpts(c, lines);
-  if (c.steps > 0) {
+  if (const std::string origin = found_as(c); !origin.empty()) {
     if (!c.excerpts.empty()) lines.push_back("");
-    lines.push_back(fmt::format("      Found as {}; shrunk in {} steps of {} tries.", c.original,
-                                c.steps, c.tried));
+    lines.push_back("      " + origin);
   }
   lines.push_back("");
   for (std::string& command : card_commands(c)) lines.push_back(std::move(command));
@@ -140,6 +140,12 @@ std::string cause_line(const Counterexample& c) {
                              : place(c.excerpts.front().file, c.excerpts.front().line);
   if (!at.empty()) line += fmt::format("{}stored at {}", line.empty() ? "" : "; ", at);
   return line;
+}
+
+std::string found_as(const Counterexample& c) {
+  if (c.steps == 0) return {};
+  return fmt::format("Found as {}; shrunk in {} of {} {}.", c.original, counted(c.steps, "step"),
+                     c.tried, c.tried == 1 ? "try" : "tries");
 }
 
 std::vector<std::string> card_commands(const Counterexample& c) {

@@ -21,6 +21,9 @@ std::vector<std::string> brief_card_lines(const Counterexample& counterexample);
 // taken by row instead of by column; stored at epilogue.cuh:179". May be empty.
 std::string cause_line(const Counterexample& counterexample);
 
+// "Found as gemm m=16; shrunk in 1 step of 4 tries."; empty where nothing was shrunk.
+std::string found_as(const Counterexample& counterexample);
+
 // The case, and what to type to replay and explain it: lines to be copied, so never to be broken.
 std::vector<std::string> card_commands(const Counterexample& counterexample);
 

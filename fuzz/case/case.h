@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct Case {
       literals;             // inputs by name; when present they win over the recipe
   std::string shape_class;  // names from shapes.h, for coverage; empty for cases from files
   std::string layout_class;
+  // The case that it was made small from, where its file says so.
+  std::shared_ptr<const Case> shrunk_from;
   std::string origin = "planned";  // corpus | designed | planned | population | fuzz | file | dump
 
   // "gemm_bf16 m=65 n=8 k=33 layout=nt value=cancelling seed=0x2a": parses back with

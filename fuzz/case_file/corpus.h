@@ -5,12 +5,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/case/case.h"
 #include "kernels/registry.h"
 
 namespace plumbline {
+
+// Of a comment, before the text of the case that the file's own was made small from.
+inline constexpr std::string_view kShrunkFrom = "shrunk from ";
 
 // What a case file records beside the case itself.
 struct CaseFile {

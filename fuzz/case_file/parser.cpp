@@ -82,7 +82,7 @@ class CaseParser {
     const std::string_view content = trimmed(line_);
     if (content.empty()) return {};
     if (content.front() == '#') {
-      if (!has_case_) result_.comments.emplace_back(trimmed(content.substr(1)));
+      if (!has_case_) read_comment(trimmed(content.substr(1)));
       return {};
     }
     const std::size_t column = line_.find_first_not_of(kSpaces);
@@ -116,6 +116,14 @@ class CaseParser {
     const std::size_t name = line_.find_first_not_of(kSpaces, end);
     if (name == std::string_view::npos) return fail(end, "the tensor has no name", "write it here");
     return read_tensor_line(name, std::min(line_.find_first_of(kSpaces, name), line_.size()));
+  }
+
+  void read_comment(std::string_view comment) {
+    result_.comments.emplace_back(comment);
+    if (!comment.starts_with(kShrunkFrom)) return;
+    // A comment need not be right.
+    if (Result<Case> from = parse_case_line(comment.substr(kShrunkFrom.size()), registry_))
+      shrunk_from_ = std::make_shared<const Case>(*std::move(from));
   }
 
   Status read_case_line(std::size_t start) {
@@ -223,6 +231,7 @@ class CaseParser {
     if (!ended_)
       return fail(line_.size(), "the file ends without an \"end\" line", "it may be cut short");
     Case& test_case = result_.test_case;
+    test_case.shrunk_from = std::move(shrunk_from_);
     if (!has_value_) {
       for (const TensorSpec& spec : specs_) {
         if (spec.role == TensorRole::input && !find_literal(test_case.literals, spec.name)) {
@@ -241,6 +250,7 @@ class CaseParser {
   std::string_view line_;
   int line_number_ = 0;
   CaseFile result_;
+  std::shared_ptr<const Case> shrunk_from_;
   std::vector<TensorSpec> specs_;
   std::optional<CaseTensorReader> tensor_;  // the one whose elements are being read
   bool has_case_ = false, has_value_ = false, ended_ = false;

@@ -52,25 +52,23 @@ Result<std::optional<Target>> wanted_gpu(On on) {
 
 // A failure as `verify` explains it: a small case fits simple faults by chance, which the case that
 // it came from tells apart.
-Counterexample card_of(const CaseFile& file, const Target& target, const Examined& examined,
-                       const Registry& registry, CaseRunner& runner) {
-  Counterexample card = explain_failure(file.test_case, examined);
-  if (const std::optional<Case> as_found = case_as_found(file, registry))
-    narrow_down(card, {*as_found, target}, runner);
+Counterexample card_of(const Case& test_case, const Target& target, const Examined& examined,
+                       CaseRunner& runner) {
+  Counterexample card = explain_failure(test_case, examined);
+  narrow_down(card, {test_case, target}, runner);
   drop_faults_of_class(card);
   return card;
 }
 
-void explain_on(const CaseFile& file, const Target& target, const Examined& examined,
-                const Registry& registry, CaseRunner& runner, Terminal& terminal) {
-  const Case& test_case = file.test_case;
+void explain_on(const Case& test_case, const Target& target, const Examined& examined,
+                CaseRunner& runner, Terminal& terminal) {
   const CaseRecord& record = examined.record;
   terminal.print_wrapped(
       fmt::format("{}  {}  on {}", name(record.verdict), record.text, record.device));
   terminal.print("      contract:");
   print_lines(test_case.kernel->describe_contract(test_case.problem, target.sm), terminal);
   if (record.verdict == Verdict::fail)
-    print_card(card_of(file, target, examined, registry, runner), terminal);
+    print_card(card_of(test_case, target, examined, runner), terminal);
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;
@@ -82,7 +80,7 @@ void explain_on(const CaseFile& file, const Target& target, const Examined& exam
     if (!note.empty() && record.verdict == Verdict::pass) terminal.print_wrapped("      " + note);
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
-    const std::int64_t index = v.failures.empty() ? v.worst.index : v.failures.front().index;
+    const std::int64_t index = v.worst.index;
     const Explanation explanation = examined.oracle->explain(static_cast<int>(i), index, *got);
     if (record.verdict != Verdict::fail) {
       terminal.print_wrapped(fmt::format("      the output closest to its bound: {}",
@@ -131,8 +129,8 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   return worst;
 }
 
-ExitCode explain_cases(const std::vector<CaseFile>& cases, const Registry& registry,
-                       const RunOptions& options, Terminal& terminal) {
+ExitCode explain_cases(const std::vector<CaseFile>& cases, const RunOptions& options,
+                       Terminal& terminal) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
@@ -153,7 +151,7 @@ ExitCode explain_cases(const std::vector<CaseFile>& cases, const Registry& regis
       any = true;
       const Result<std::unique_ptr<Examined>> examined = runner.examine(file.test_case, target);
       if (!examined) return report_error(examined.error());
-      explain_on(file, target, **examined, registry, runner, terminal);
+      explain_on(file.test_case, target, **examined, runner, terminal);
       terminal.print("");
       if ((*examined)->record.verdict == Verdict::fail) worst = ExitCode::broken;
     }
@@ -229,8 +227,7 @@ ExitCode explain(const Arguments& arguments, Terminal& terminal) {
     if (subject.kernels.empty() && subject.cases.empty())
       terminal.print_wrapped("there is no .case file in a folder that was named");
     if (subject.cases.empty()) continue;
-    if (const ExitCode code = explain_cases(subject.cases, *registry, *options, terminal);
-        take(code))
+    if (const ExitCode code = explain_cases(subject.cases, *options, terminal); take(code))
       return code;
   }
   return worst;

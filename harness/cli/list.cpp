@@ -74,7 +74,7 @@ void list_fields(std::span<const Field> fields, Terminal& terminal) {
   for (const Field& field : fields) terminal.print_entry(field.name, field.help, column);
 }
 
-void list_oracles(const Registry& registry, Terminal& terminal) {
+void list_operations(const Registry& registry, Terminal& terminal) {
   for (const Operation* operation : operations_of(registry)) {
     terminal.print(operation->name());
     list_fields(operation->schema(), terminal);
@@ -158,7 +158,7 @@ void list_classes(const Registry& registry, Terminal& terminal) {
 constexpr std::array<std::pair<std::string_view, void (*)(const Registry&, Terminal&)>, 6> kLists =
     {{
         {"kernels", list_kernels},
-        {"oracles", list_oracles},
+        {"operations", list_operations},
         {"formats", list_formats},
         {"models", list_models},
         {"devices", list_devices},

@@ -412,11 +412,12 @@ constexpr std::string_view kKernels =
 
 constexpr std::array<Verb, 17> kVerbs = {{
     {"list", "WHAT",
-     "kernels (default), oracles, formats, models, devices, classes; ptx and files: their entries, "
+     "kernels (default), operations, formats, models, devices, classes; ptx and files: their "
+     "entries, "
      "and every instruction that the emulator lacks; text and files: their operations (with "
      "--format json their fields, contract terms and tensors)",
-     "what there is: kernels, oracles, formats, models, devices, classes, PTX, texts", add_kernel,
-     list, kListExamples, true, false},
+     "what there is: kernels, operations, formats, models, devices, classes, PTX, texts",
+     add_kernel, list, kListExamples, true, false},
     {"init", "FILE", "a PTX file or a CUDA source",
      "a first manifest for a kernel: what its PTX says, and what is left to say", init_flags, init,
      kInitExamples, false, false},

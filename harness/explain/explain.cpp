@@ -9,6 +9,7 @@
 #include <iterator>
 #include <span>
 
+#include "harness/judge/judge.h"
 #include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
 #include "reports/record/inlined_calls.h"
@@ -174,19 +175,14 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
   for (const OutputRecord& output : record.outputs) {
     const bool bits = broken_claim(record) == Claim::bits;
     std::vector<ElementVerdict> failures = bits ? output.verdict.others : output.verdict.failures;
-    // Of what the headline speaks of comes first.
-    if (broken_claim(record) == Claim::specials)
-      std::stable_partition(failures.begin(), failures.end(),
-                            [](const ElementVerdict& e) { return e.class_mismatch; });
     const Tensor* got = examined.tensors.find(output.name);
-    for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j) {
-      add_element(card.elements, output.name, got->layout, failures[j], bits, examined.launch);
-    }
     if (failures.empty()) continue;
-    // The largest error tells the most.
-    const auto worst = std::max_element(
-        failures.begin(), failures.end(),
-        [](const auto& a, const auto& b) { return std::abs(a.error_ulp) < std::abs(b.error_ulp); });
+    const ElementVerdict* worst = &most_telling(broken_claim(record), output.verdict);
+    // It stands first.
+    std::ranges::stable_partition(failures,
+                                  [&](const ElementVerdict& e) { return e.index == worst->index; });
+    for (std::size_t j = 0; j < std::min(failures.size(), kShownElements); ++j)
+      add_element(card.elements, output.name, got->layout, failures[j], bits, examined.launch);
     keep_store(writer_of(examined.launch, output.name, got->layout, worst->index), examined.launch,
                card);
     Explanation explanation =

@@ -13,6 +13,7 @@
 #include "harness/launch/device_image.h"
 #include "oracles/formats/decode.h"
 #include "oracles/reference/describe_errors.h"
+#include "oracles/reference/output_tally.h"
 #include "reports/card.h"
 
 namespace plumbline {
@@ -65,7 +66,7 @@ std::string describe_distance(const ElementVerdict& e, const Format& f) {
 // What broke, worst first: the claim's one-line reason.
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
-  const ElementVerdict& e = v.failures.front();
+  const ElementVerdict& e = most_telling(Claim::bound, v);
   return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
                      v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
                      element_name(output.name, layout, e.index),
@@ -74,29 +75,29 @@ std::string bound_reason(const OutputRecord& output, const TensorLayout& layout)
 
 std::string specials_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
-  for (const ElementVerdict& e : v.failures) {
-    if (!e.class_mismatch) continue;
-    const Format& f = format(layout.format);
-    const auto word = [&](std::uint64_t bits) {
-      const Decoded d = decode(f, bits);
-      if (d.cls == ValueClass::nan) return "NaN";
-      if (d.cls == ValueClass::infinite) return d.negative ? "-Inf" : "Inf";
-      return "finite";
-    };
-    // The exact result may be of the class that no conforming kernel gives.
-    const std::string_view got = word(e.got), exact = word(e.expected);
-    return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due",
-                       v.class_mismatches, v.elements, output.name,
-                       element_name(output.name, layout, e.index), got,
-                       exact == got ? word(e.low) : exact);
+  const ElementVerdict& e = most_telling(Claim::specials, v);
+  if (!e.class_mismatch) {  // none of those that are kept
+    return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due",
+                       v.class_mismatches, output.name);
   }
-  return fmt::format("{} outputs of {} are NaN, Inf or finite where another class is due",
-                     v.class_mismatches, output.name);
+  const Format& f = format(layout.format);
+  const auto word = [&](std::uint64_t bits) {
+    const Decoded d = decode(f, bits);
+    if (d.cls == ValueClass::nan) return "NaN";
+    if (d.cls == ValueClass::infinite) return d.negative ? "-Inf" : "Inf";
+    return "finite";
+  };
+  // The exact result may be of the class that no conforming kernel gives.
+  const std::string_view got = word(e.got), exact = word(e.expected);
+  return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due",
+                     v.class_mismatches, v.elements, output.name,
+                     element_name(output.name, layout, e.index), got,
+                     exact == got ? word(e.low) : exact);
 }
 
 std::string bits_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
-  const ElementVerdict& e = v.others.front();
+  const ElementVerdict& e = most_telling(Claim::bits, v);
   const Format& f = format(layout.format);
   const int digits = f.storage_bits / 4;
   return fmt::format(
@@ -106,13 +107,16 @@ std::string bits_reason(const OutputRecord& output, const TensorLayout& layout) 
       to_double(f, e.got), e.got, digits, to_double(f, e.expected), e.expected, digits);
 }
 
-std::string unwritten_reason(const LaunchResult& launch, const CaseTensors& tensors) {
+std::string unwritten_reason(const Manifest& kernel, const LaunchResult& launch,
+                             const CaseTensors& tensors) {
   std::vector<std::string> places;
   for (const Unwritten& one : launch.unwritten_of) {
     const TensorLayout& layout = tensors.find(one.output)->layout;
     places.push_back(element_name(one.output, layout, one.first));
     if (one.count > 1)
       places.back() += fmt::format(" and {} more of {}", one.count - 1, one.output);
+    if (!kernel.hands_over(one.output) && !kernel.in_place.contains(one.output))
+      places.back() += fmt::format(" (no parameter in the manifest is \"ptr {}\")", one.output);
   }
   return fmt::format("{} never written: {}",
                      launch.unwritten == 1
@@ -179,6 +183,11 @@ std::string element_name(std::string_view tensor, const TensorLayout& layout, st
   return fmt::format("{}[{}]", tensor, fmt::join(place, ","));
 }
 
+const ElementVerdict& most_telling(Claim claim, const OutputVerdict& verdict) {
+  if (claim == Claim::bits) return verdict.others.front();
+  return furthest(verdict.failures, claim == Claim::specials);
+}
+
 CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const LaunchResult& launch,
                       const CaseOracle& oracle, const JudgeOptions& options) {
   CaseRecord record = describe_case(test_case);
@@ -196,7 +205,7 @@ CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const L
     record.reason = record.findings.front().text;
   } else if (launch.unwritten > 0) {
     record.claims[Claim::in_bounds] = Verdict::fail;
-    record.reason = unwritten_reason(launch, tensors);
+    record.reason = unwritten_reason(*test_case.kernel, launch, tensors);
   }
   if (!launch.completed) {
     record.verdict = Verdict::fail;

@@ -15,6 +15,10 @@ namespace plumbline {
 CaseRecord judge_case(const Case& test_case, const CaseTensors& tensors, const LaunchResult& launch,
                       const CaseOracle& oracle, const JudgeOptions& options);
 
+// Of an output's elements that break a claim the one that the reason and the explanation speak of.
+// There has to be one.
+const ElementVerdict& most_telling(Claim claim, const OutputVerdict& verdict);
+
 // "d[1,64,7]": an output element's name from its row-major index. A leading batch dimension of size
 // 1 is left out.
 std::string element_name(std::string_view tensor, const TensorLayout& layout, std::int64_t index);

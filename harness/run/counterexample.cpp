@@ -16,9 +16,6 @@
 namespace plumbline {
 namespace {
 
-// Of a case file, before the text of the case that its own was made small from.
-constexpr std::string_view kShrunkFrom = "shrunk from ";
-
 // A fault without what belongs to the case: ranges of k, sizes and strides stand in brackets. A
 // number with a sign says where a kernel looks.
 std::string kind_of(const std::string& fault) {
@@ -114,6 +111,9 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
 }
 
 void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) {
+  const std::shared_ptr<const Case>& larger = as_found.test_case.shrunk_from;
+  if (larger != nullptr && check_domain(*larger))
+    return narrow_down(card, {*larger, as_found.target}, runner);
   if (card.faults.empty() || card.text == as_found.test_case.text()) return;
   const Result<std::unique_ptr<Examined>> original =
       runner.examine(as_found.test_case, as_found.target);
@@ -121,15 +121,6 @@ void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) 
   const Counterexample found = explain_failure(as_found.test_case, **original);
   if (found.explanation.empty()) return;
   keep_faults_of(card, found.faults.names);
-}
-
-std::optional<Case> case_as_found(const CaseFile& file, const Registry& registry) {
-  for (const std::string& comment : file.comments) {
-    if (!comment.starts_with(kShrunkFrom)) continue;
-    Result<Case> original = parse_case_line(comment.substr(kShrunkFrom.size()), registry);
-    if (original && check_domain(*original)) return *std::move(original);
-  }
-  return std::nullopt;
 }
 
 // Whether a finding says where in the code it is.
@@ -186,7 +177,10 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   card.value_class = failed.test_case.recipe.value_class;
   show_source(card);
   CaseFile file = file_of(small.smallest, failed.target, card.claim, (*examined)->record.reason);
-  if (card.steps > 0) file.comments.push_back(std::string(kShrunkFrom) + card.original);
+  if (card.steps > 0) {
+    const std::shared_ptr<const Case>& larger = failed.test_case.shrunk_from;
+    file.comments.push_back(std::string(kShrunkFrom) + (larger ? larger->text() : card.original));
+  }
   return {std::move(card), std::move(file)};
 }
 

@@ -40,10 +40,8 @@ std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& re
 // belong to the case.
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found);
 
-// The same, by running the case as found again. Nothing changes where it is the card's own.
+// The same, by running the case as found again, and the one that this was made small from in an
+// earlier run. Nothing changes where it is the card's own.
 void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner);
-
-// The case that a case file's own was made small from, where the file says so.
-std::optional<Case> case_as_found(const CaseFile& file, const Registry& registry);
 
 }  // namespace plumbline

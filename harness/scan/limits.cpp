@@ -17,10 +17,10 @@ constexpr double kPi = 3.14159265358979323846;
 // The neighbours of 0.5 and 2 among f32: PTX says "in (0.5, 2)".
 constexpr double kBelowHalf = 0.5, kAboveHalf = 0x1.000002p-1, kBelowTwo = 0x1.fffffep0;
 
-constexpr std::string_view kFull = "2 ulp from the rounded quotient";  // div.full
+constexpr std::string_view kFull = "2.5 ulp (2 ulp from the rounded quotient)";  // div.full
 
 constexpr ErrorLimit kLimits[] = {
-    {ex2, f32, ulp, 2.5, 0, kInfinity, false, "2 ulp from the rounded result"},
+    {ex2, f32, ulp, 2.5, 0, kInfinity, false, "2.5 ulp (2 ulp from the rounded result)"},
     {lg2, f32, absolute, 0x1p-22, kAboveHalf, kBelowTwo, true, "2^-22 absolute in (0.5, 2)"},
     {lg2, f32, relative, 0x1p-22, 0, kBelowHalf, true, "2^-22 relative up to 0.5"},
     {lg2, f32, relative, 0x1p-22, 2, kInfinity, true, "2^-22 relative from 2 on"},
@@ -37,7 +37,7 @@ constexpr ErrorLimit kLimits[] = {
      "2^-14.7 absolute in [-100 pi, 100 pi]"},
     {tanh, f32, relative, 0x1p-11, 0, kInfinity, false, "2^-11 relative"},
     {div, f32, ulp, 2.5, 0x1p-126, 0x1p126, false,
-     "2 ulp from the rounded quotient, divisors in [2^-126, 2^126]"},
+     "2.5 ulp (2 ulp from the rounded quotient), divisors in [2^-126, 2^126]"},
     {div, f32, ulp, 2.5, 0, kInfinity, false, kFull},
     {ex2, f16, relative, 0x1.125fbee25066p-10, 0, kInfinity, false, "2^-9.9 relative"},
     {ex2, bf16, relative, 0x1p-7, 0, kInfinity, false, "2^-7 relative"},

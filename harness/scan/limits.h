@@ -26,7 +26,7 @@ struct ErrorLimit {
   double limit;
   double least, most;
   bool positive_only;
-  std::string_view words;  // "2 ulp from the rounded result"
+  std::string_view words;  // "2.5 ulp (2 ulp from the rounded result)"
 };
 
 // Those of an instruction; none where it rounds correctly.

@@ -103,6 +103,19 @@ Result<std::vector<TensorSpec>> Manifest::tensors(const Problem& problem) const 
   return specs;
 }
 
+bool Manifest::hands_over(std::string_view tensor) const {
+  const auto is_of_tensor = [&](const KernelValue& value) {
+    if (value.type->kind == ValueType::Kind::pointer) return value.name == tensor;
+    return value.type->kind == ValueType::Kind::tensor_map &&
+           tensor_maps.at(value.name).tensor == tensor;
+  };
+  return std::ranges::any_of(launches, [&](const KernelLaunch& launch) {
+    return std::ranges::any_of(launch.parameters, [&](const KernelParameter& parameter) {
+      return std::ranges::any_of(parameter.values, is_of_tensor);
+    });
+  });
+}
+
 Contract Manifest::contract(const Problem& problem, std::string_view output) const {
   const auto own = promised_for.find(std::string(output));
   const PromisedContract& chosen = own == promised_for.end() ? promised : own->second;

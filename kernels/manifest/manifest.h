@@ -123,6 +123,8 @@ class Manifest {
   std::string entry(const KernelLaunch& launch, const Problem& problem) const;
   // The operation's tensors for this problem, and the workspace if the kernel wants one.
   Result<std::vector<TensorSpec>> tensors(const Problem& problem) const;
+  // Whether a parameter of some launch has the tensor's address or a tensor map of it.
+  bool hands_over(std::string_view tensor) const;
   Contract contract(const Problem& problem, std::string_view output) const;
   // All of it in words, for a problem on a chip.
   std::string describe_contract(const Problem& problem, int sm) const;

@@ -446,10 +446,12 @@ class Loaded final : public TextOperation {
     around.resize(before);
     if (node.op != text::Op::reduce) return terms;
     terms *= combinations(node.ranges, problem);
-    if (node.memo < 0) return terms;
+    const bool is_cumulative = node.cumulative >= 0;
+    if (node.memo < 0 && !is_cumulative) return terms;
     std::vector<text::Range> needed;
     for (const text::Range& range : around) {
-      if (std::ranges::count(node.depends_on, range.slot) > 0) needed.push_back(range);
+      const std::vector<int>& slots = is_cumulative ? node.terms_depend_on : node.depends_on;
+      if (std::ranges::count(slots, range.slot) > 0) needed.push_back(range);
     }
     once += terms * combinations(needed, problem);
     return 1;

@@ -81,7 +81,8 @@ struct OutputVerdict {
   double worst_share = 0;      // largest share
   double worst_relative = 0;   // largest relative
   double median_bound_ulp = 0;
-  ElementVerdict worst;  // the element with the largest share (or the first failure)
+  ElementVerdict
+      worst;  // the element with the largest share (or of `failures` the one furthest from exact)
   std::vector<ElementVerdict> failures;  // the first 16, by index
   std::vector<ElementVerdict> others;    // the same of other_bits; `expected` is the contract's
   std::vector<std::int64_t>

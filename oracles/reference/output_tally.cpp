@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "oracles/formats/decode.h"
 
@@ -34,6 +35,13 @@ bool is_worse(const ElementVerdict& a, const ElementVerdict& b) {
   const double a_error = known_or_negative(a.error_ulp), b_error = known_or_negative(b.error_ulp);
   if (a_error != b_error) return a_error > b_error;
   return a.index < b.index;
+}
+
+const ElementVerdict& furthest(const std::vector<ElementVerdict>& failures, bool of_wrong_class) {
+  return *std::ranges::max_element(failures, {}, [&](const ElementVerdict& failure) {
+    return std::pair(failure.class_mismatch == of_wrong_class,
+                     known_or_negative(failure.error_ulp));
+  });
 }
 
 void OutputTally::add_error(double error_ulp) {
@@ -117,7 +125,7 @@ OutputVerdict OutputTally::verdict(std::int64_t elements) const {
   out.worst_relative = worst_relative;
   out.median_bound_ulp = median(bound_ulps);
   if (!failures.empty()) {
-    out.worst = failures.front();
+    out.worst = furthest(failures, class_mismatches > 0);
   } else if (worst) {
     out.worst = *worst;
   }

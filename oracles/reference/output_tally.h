@@ -47,4 +47,8 @@ struct OutputTally {
 // Whether a is a worse element than b.
 bool is_worse(const ElementVerdict& a, const ElementVerdict& b);
 
+// Of outputs that fail the one furthest from exact, which tells the most; of equal ones the first.
+// Those of the wrong class, or those of the right one, come before the others.
+const ElementVerdict& furthest(const std::vector<ElementVerdict>& failures, bool of_wrong_class);
+
 }  // namespace plumbline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From the tree of a text to its Program: names, types, ranges of indices, shared errors.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
@@ -942,7 +943,28 @@ class Checker {
       if (slots.contains(one.slot)) out->depends_on.push_back(one.slot);
     }
     if (out->depends_on.size() < before) out->memo = program_->memos++;
+    if (!error_ && out->type == Type::real && out->ranges.size() == 1) find_cumulative(*out);
     return with_symbols(out);
+  }
+
+  // Its terms are those that it has for a smaller index, and more, where its end grows with it.
+  void find_cumulative(Expression& out) {
+    const ExpressionPtr& end = out.ranges[0].high[0];
+    if (reads_tensors(*end)) return;
+    std::set<int> slots;
+    for (const ExpressionPtr& child : out.children) add_slots(*child, slots);
+    if (out.condition) add_slots(*out.condition, slots);
+    if (out.ranges[0].low) add_slots(*out.ranges[0].low, slots);
+    std::ranges::copy_if(out.depends_on, std::back_inserter(out.terms_depend_on),
+                         [&](int slot) { return slots.contains(slot); });
+    if (out.terms_depend_on.size() < out.depends_on.size())
+      out.cumulative = program_->cumulatives++;
+  }
+
+  static bool reads_tensors(const Expression& node) {
+    bool reads = node.op == Op::input || node.op == Op::step;
+    for_each_child(node, [&](const Expression& child) { reads = reads || reads_tensors(child); });
+    return reads;
   }
 
   // The indices that a value depends on.

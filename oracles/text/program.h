@@ -116,6 +116,10 @@ struct Expression {
   // number among such reductions. -1: it depends on all.
   std::vector<int> depends_on;
   int memo = -1;
+  // Of a reduction of which only the end depends on some of these indices, as a cumulative sum has
+  // it: those that its terms depend on, and its number among such reductions. -1: of no such one.
+  std::vector<int> terms_depend_on;
+  int cumulative = -1;
   int own_symbol = -1;  // of a step's reference: the one that stands for the step's own error
   mutable double operations = 0;  // each as often as it occurs; 0: not counted yet
 
@@ -183,6 +187,7 @@ struct Program {
   std::vector<int> outputs;  // steps, in the order of a case's tensors
   int slots = 0;
   int memos = 0;
+  int cumulatives = 0;
 
   int input(std::string_view name) const;  // -1: none
   int size(std::string_view name) const;

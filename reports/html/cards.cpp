@@ -84,10 +84,7 @@ Html card(const Counterexample& c) {
   if (c.faults.empty() && !c.faults.unnamed.empty()) why.push_back(c.faults.unnamed);
   html += list_of(why, "Why");
   if (c.findings.empty()) html += source;
-  if (c.steps > 0) {
-    html += element("p", fmt::format("Found as {}; shrunk in {} steps of {} tries.", c.original,
-                                     c.steps, c.tried));
-  }
+  if (const std::string origin = found_as(c); !origin.empty()) html += element("p", origin);
   const std::string subject = replay_subject(c);
   if (!subject.empty()) {
     html += element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 #include "reports/card.h"
 #include "reports/change.h"
 #include "reports/error_profile.h"
+#include "reports/excerpt.h"
 #include "reports/html/sections.h"
 #include "reports/record/separation.h"
 
@@ -48,15 +50,25 @@ Html reasons_to_mistrust(const RunRecord& record) {
   return html;
 }
 
+// The most failing cases first.
+std::vector<const KernelRecord*> failing_kernels(const RunRecord& record) {
+  std::vector<const KernelRecord*> failing;
+  for (const KernelRecord& k : record.kernels)
+    if (k.verdict == Verdict::fail || k.verdict == Verdict::error) failing.push_back(&k);
+  std::ranges::stable_sort(failing, std::greater<>(), [](const KernelRecord* k) {
+    return std::pair(k->verdict == Verdict::fail, k->failed);
+  });
+  return failing;
+}
+
 }  // namespace
 
 Html lead(const RunRecord& record) {
   Html html;
-  std::size_t shown = 0, failing = 0;
-  for (const KernelRecord& k : record.kernels) {
-    if (k.verdict != Verdict::fail && k.verdict != Verdict::error) continue;
-    if (++failing > kLeads) continue;
-    ++shown;
+  const std::vector<const KernelRecord*> failing = failing_kernels(record);
+  const std::size_t shown = std::min(failing.size(), kLeads);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const KernelRecord& k = *failing[i];
     Html box = badge(k.verdict);
     box += escaped(" ");
     box += link_to(k);
@@ -68,7 +80,10 @@ Html lead(const RunRecord& record) {
       if (const std::string failures = failures_line(k); !failures.empty())
         words += element("p", failures);
       if (!card->findings.empty()) words += element("p", card->findings.front().text);
-      if (!card->excerpts.empty()) words += source_lines(card->excerpts.front());
+      if (!card->excerpts.empty()) {
+        words += element("p", excerpt_lines(card->excerpts.front())[0]);
+        words += source_lines(card->excerpts.front());
+      }
       if (!card->faults.empty()) words += element("p", fits_sentence(*card));
       if (const std::string subject = replay_subject(*card); !subject.empty()) {
         words += element("pre", "plumbline replay " + subject, "class=\"replay\" tabindex=\"0\"");
@@ -85,10 +100,10 @@ Html lead(const RunRecord& record) {
     }
     html += element("div", element("p", box) + words, "class=\"lead\"");
   }
-  if (failing > shown)
-    html += element(
-        "p", fmt::format("{} more below.",
-                         counted(static_cast<std::int64_t>(failing - shown), "failing kernel")));
+  if (failing.size() > shown)
+    html += element("p", fmt::format("{} more below.",
+                                     counted(std::ssize(failing) - static_cast<std::int64_t>(shown),
+                                             "failing kernel")));
   return html + reasons_to_mistrust(record);
 }
 
@@ -197,6 +212,9 @@ Html kernel_overview(const RunRecord& record) {
   Table table;
   table.head = {"verdict", "kernel",           "operation",
                 "cases",   "outputs compared", "error without cancellation, in ulp"};
+  const bool any_failed =
+      std::ranges::any_of(kernels, [](const KernelRecord* k) { return k->failed + k->errors > 0; });
+  if (any_failed) table.head.insert(table.head.begin() + 4, "of them failed");
   const bool code_ran =
       std::ranges::any_of(kernels, [](const KernelRecord* k) { return !k->code.empty(); });
   if (code_ran) table.head.push_back("code run");
@@ -206,6 +224,9 @@ Html kernel_overview(const RunRecord& record) {
   for (const KernelRecord* k : kernels) {
     table.rows.push_back({Cell{badge(k->verdict)}, Cell{link_to(*k)}, cell(k->operation),
                           count_cell(k->cases), count_cell(k->compared), error_cell(record, *k)});
+    if (any_failed) {
+      table.rows.back().insert(table.rows.back().begin() + 4, count_cell(k->failed + k->errors));
+    }
     if (code_ran) table.rows.back().push_back(code_cell(*k));
     if (timed)
       table.rows.back().push_back(

@@ -60,6 +60,14 @@ Result<std::vector<KernelPatch>> wanted_patches(const std::vector<const Manifest
                                                 const std::vector<std::string>& only) {
   Result<std::vector<KernelPatch>> all = read_patches(default_kernel_folder() + "/mutants");
   if (!all) return all.error();
+  for (const KernelPatch& patch : *all) {  // of a kernel that was not named
+    const bool is_wanted = std::ranges::count(only, patch.id) > 0;
+    if (is_wanted && std::ranges::count(kernels, patch.kernel, &Manifest::name) == 0) {
+      return Error{ErrorKind::bad_input,
+                   fmt::format("{} is a fault of another kernel, {}", patch.id, patch.kernel), "",
+                   fmt::format("plumbline mutants {} --only {}", patch.kernel, patch.id)};
+    }
+  }
   std::erase_if(*all, [&](const KernelPatch& patch) {
     return std::none_of(kernels.begin(), kernels.end(),
                         [&](const Manifest* kernel) { return kernel->name == patch.kernel; });

@@ -52,7 +52,7 @@ Source source_of(std::string_view value, const std::vector<std::string>& choices
 
 std::vector<std::string> operand_choices(const VerbHelp& verb) {
   if (verb.operands == "WHAT")
-    return {"kernels", "oracles", "formats", "models", "devices", "classes", "ptx", "text"};
+    return {"kernels", "operations", "formats", "models", "devices", "classes", "ptx", "text"};
   if (verb.operands == "SHELL") return {kShells.begin(), kShells.end()};
   return {};
 }

@@ -59,6 +59,7 @@ constexpr std::uint32_t kSomeBytes =
     1u << 30;  // only the bytes in the mask Inst::e of each access matter
 
 constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond the CTA
+constexpr std::uint32_t kAcquires = 1u << 25;  // .acquire or .acq_rel, beyond the CTA
 constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
 constexpr std::uint32_t kReadOnly = 1u << 26;  // ld.global.nc: by the cache of read-only data
 constexpr std::uint32_t kCtaScope = 1u << 27;  // strong among the threads of its CTA alone

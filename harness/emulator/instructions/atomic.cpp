@@ -233,6 +233,7 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
   const int order = modifiers.take_one_of("relaxed", "acquire", "release", "acq_rel");
   const int scope = modifiers.take_one_of("cta", "cluster", "gpu", "sys");
   if (order >= 2 && scope != 0) out.flags |= kReleases;
+  if ((order == 1 || order == 3) && scope != 0) out.flags |= kAcquires;
   if (scope == 0) out.flags |= kCtaScope;
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::shared};
   const int where = modifiers.take_one_of("global", "shared", "shared::cta", "shared::cluster");

@@ -204,7 +204,7 @@ struct Access {
   int count = 1;
   Type type = Type::none;
   bool synchronises = false;
-  bool releases = false;  // to other CTAs
+  bool releases = false, acquires = false;  // beyond the CTA
   bool cta_scope = false;
   std::size_t operands = 2;  // 3 with a cache policy
 };
@@ -223,6 +223,7 @@ Access take_access(Decoder& decoder, Modifiers& modifiers) {
   const int order = modifiers.take_one_of("relaxed", "acquire", "release");
   const int scope = order >= 0 ? modifiers.take_one_of("cta", "cluster", "gpu", "sys") : -1;
   access.synchronises = !weak && (is_volatile || order >= 0);
+  access.acquires = order == 1 && scope != 0;
   access.releases = order == 2 && scope != 0;
   access.cta_scope = scope == 0;
   if (access.synchronises && (access.space == Space::global || access.space == Space::generic)) {
@@ -281,6 +282,7 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.flags |= kSomeBytes;
     out.e = static_cast<Slot>(instruction.used_bytes_mask);
   }
+  if (access.acquires) out.flags |= kAcquires;
   if (access.cta_scope) out.flags |= kCtaScope;
   if (instruction.has_modifier("nc") || instruction.opcode == "ldu") {
     out.flags |= kReadOnly;

@@ -176,7 +176,7 @@ void CtaRaces::note_in_cta(Warp& warp, const Access& access, const AccessMark& m
 void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark) {
   if (mark.crowd == Crowd::none) {
     if (only_updates(mark) && only_updates(access.mark)) return merge(mark, access.mark);
-    if (ordered(warp, mark)) {
+    if (ordered(warp, access, mark)) {
       if (!only_reads(access.mark)) mark = access.mark;
       return;
     }
@@ -194,7 +194,7 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
       own = &other;
     } else if (other.cta == access.mark.cta) {
       if (!updates && !only_updates(other)) own = &other;
-    } else if (!ordered(warp, other)) {
+    } else if (!ordered(warp, access, other)) {
       meet(warp, access, other);
     }
   }
@@ -207,10 +207,14 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
   }
 }
 
-bool CtaRaces::ordered(Warp& warp, const AccessMark& earlier) const {
-  return launch_.communicates() &&
-         warp.cta().shared().clock().knows(warp.index(), earlier.cta - 1, earlier.warp(),
-                                           tick_of(earlier));
+// A store that waits for a flag cannot come before it; a load may find what a cache has held since
+// then, unless the flag was acquired.
+bool CtaRaces::ordered(Warp& warp, const Access& access, const AccessMark& earlier) const {
+  if (!launch_.communicates()) return false;
+  const CtaClock& clock = warp.cta().shared().clock();
+  const std::uint32_t cta = earlier.cta - 1, tick = tick_of(earlier);
+  return clock.knows(warp.index(), cta, earlier.warp(), tick) ||
+         (access.mark.read == 0 && clock.has_heard(warp.index(), cta, earlier.warp(), tick));
 }
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
@@ -255,14 +259,20 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
     const Instruction* origin = launch_.program.origin[other.inst];
     const Allocation* allocation = launch_.global.find(address);
     std::string who = fmt::format("cta {},{},{}", at[0], at[1], at[2]);
-    const char* missing = "nothing that orders the two";
+    const char* missing = " with nothing that orders the two";
     if (other.cta == warp.cta().linear() + 1) {
       const bool same_warp = other.warp() == warp.index();
       who = same_warp ? fmt::format("lane {} of the same warp", other.lane())
                       : fmt::format("warp {} lane {}", other.warp(), other.lane());
-      missing = same_warp ? "no __syncwarp() (bar.warp.sync) between" : "no barrier between";
+      missing =
+          same_warp ? " with no __syncwarp() (bar.warp.sync) between" : " with no barrier between";
+    } else if (warp.cta().shared().clock().has_heard(warp.index(), other.cta - 1, other.warp(),
+                                                     tick_of(other))) {
+      missing =
+          "; the flag between the two was read without .acquire, and no fence (__threadfence()) "
+          "followed";
     }
-    return fmt::format("{} byte {} of \"{}\", which {} {} at line {} with {}", doing,
+    return fmt::format("{} byte {} of \"{}\", which {} {} at line {}{}", doing,
                        address - allocation->base, allocation->label, who, other_doing,
                        origin == nullptr ? 0 : origin->line, missing);
   });
@@ -281,7 +291,13 @@ void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,
     if (space_of(address) != Space::global) continue;
     const auto found = published_.find(address);
     const bool known = found != published_.end();
-    if (known && intent != Intent::publish) clock.learn(warp.index(), found->second);
+    if (known && intent != Intent::publish) {
+      if ((inst.flags & kAcquires) != 0) {
+        clock.learn(warp.index(), found->second);
+      } else {
+        clock.hear(warp.index(), found->second);
+      }
+    }
     if (intent == Intent::synchronise) continue;
     Horizon horizon =
         (inst.flags & kReleases) != 0 ? clock.release(warp.index()) : clock.fenced(warp.index());

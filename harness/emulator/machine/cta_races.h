@@ -77,7 +77,7 @@ class CtaRaces {
   void note(Warp& warp, const Access& access, AccessMark& mark);
   void note_in_cta(Warp& warp, const Access& access, const AccessMark& mark);
   void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
-  bool ordered(Warp& warp, const AccessMark& earlier) const;
+  bool ordered(Warp& warp, const Access& access, const AccessMark& earlier) const;
   void meet(Warp& warp, const Access& access, const AccessMark& other);
   void report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
               const AccessMark& other, const char* doing, const char* other_doing);

@@ -43,6 +43,7 @@ void Handover::add(const Handover& other) {
   join(own, other.own);
   known = join(known, other.known);
   fenced = join(fenced, other.fenced);
+  heard = join(heard, other.heard);
 }
 
 void CtaClock::start(std::uint32_t cta) {
@@ -54,7 +55,8 @@ void CtaClock::barrier(std::uint32_t warps) {
   WarpKnowledge together;
   for (std::uint32_t left = warps; left != 0; left &= left - 1) {
     const WarpKnowledge& one = warps_[static_cast<std::size_t>(std::countr_zero(left))];
-    together = {join(together.known, one.known), join(together.fenced, one.fenced)};
+    together = {join(together.known, one.known), join(together.fenced, one.fenced),
+                join(together.heard, one.heard)};
   }
   for (std::uint32_t left = warps; left != 0; left &= left - 1)
     warps_[static_cast<std::size_t>(std::countr_zero(left))] = together;
@@ -73,26 +75,51 @@ void CtaClock::learn(int warp, const Horizon& horizon) {
   knowledge.learned = horizon;
 }
 
+void CtaClock::hear(int warp, const Horizon& horizon) {
+  WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  if (horizon == knowledge.listened) return;  // as in learn()
+  knowledge.heard = join(knowledge.heard, horizon);
+  knowledge.listened = horizon;
+}
+
+void CtaClock::fence(int warp) {
+  WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  if (knowledge.heard != nullptr) learn(warp, knowledge.heard);
+  knowledge.heard = knowledge.listened = nullptr;
+  knowledge.fenced = release(warp);
+}
+
 Horizon CtaClock::release(int warp) {
   const KnownCta own{cta_, order_->release(warp)};
   return join(known(warp), std::make_shared<const std::vector<KnownCta>>(1, own));
 }
 
-Handover CtaClock::give(int warp) { return {order_->release(warp), known(warp), fenced(warp)}; }
+Handover CtaClock::give(int warp) {
+  const WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  return {order_->release(warp), knowledge.known, knowledge.fenced, knowledge.heard};
+}
 
-Handover CtaClock::give_abroad(int warp) { return {{}, release(warp), fenced(warp)}; }
+Handover CtaClock::give_abroad(int warp) {
+  const WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
+  return {{}, release(warp), knowledge.fenced, knowledge.heard};
+}
 
 void CtaClock::take(int warp, const Handover& from) {
   WarpKnowledge& knowledge = warps_[static_cast<std::size_t>(warp)];
   order_->acquire(warp, from.own);
   learn_of_own(warp, from.known);
-  knowledge = {join(knowledge.known, from.known), join(knowledge.fenced, from.fenced)};
+  knowledge = {join(knowledge.known, from.known), join(knowledge.fenced, from.fenced),
+               join(knowledge.heard, from.heard)};
 }
 
 bool CtaClock::knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const {
   if (cta == cta_) return order_->ordered(warp, other, tick);
   return tick >= AccessOrder::kLastTick ||  // later ticks are not told apart
          holds(known(warp), cta, other, tick);
+}
+
+bool CtaClock::has_heard(int warp, std::uint32_t cta, int other, std::uint32_t tick) const {
+  return holds(warps_[static_cast<std::size_t>(warp)].heard, cta, other, tick);
 }
 
 bool CtaClock::has_met(int warp, const CtaClock& other) const {

@@ -6,9 +6,9 @@
 // barrier passes on what its warps know. Between CTAs that communicate knowledge passes
 //
 // - through a place in global memory: a warp that writes it with .release, or with any strong write
-//   after a fence, publishes what it knew then; a warp that reads it by a strong read learns that.
-//   No fence is asked of the reader, and a fence before a barrier counts for all warps that meet
-//   there: with both, this is more lenient than the manual
+//   after a fence, publishes what it knew then; a warp that reads it by .acquire learns that, and
+//   one that reads it by another strong read does so at its next fence. A fence before a barrier,
+//   and a read before one, count for all warps that meet there: more lenient than the manual
 // - in a cluster, through barrier.cluster and the mbarriers of the others
 #pragma once
 
@@ -32,11 +32,11 @@ using Horizon = std::shared_ptr<const std::vector<KnownCta>>;
 
 Horizon join(const Horizon& a, const Horizon& b);
 
-// What passes from warp to warp: of accesses of the CTA that takes it, of other CTAs, and of those
-// when the giver fenced last.
+// What passes from warp to warp: of accesses of the CTA that takes it, of other CTAs, of those
+// when the giver fenced last, and of what it has read but not acquired.
 struct Handover {
   Knowledge own{};
-  Horizon known, fenced;
+  Horizon known, fenced, heard;
 
   void add(const Handover& other);
 };
@@ -55,9 +55,12 @@ class CtaClock {
   // Warps met.
   void barrier(std::uint32_t warps);
 
-  void fence(int warp) { warps_[static_cast<std::size_t>(warp)].fenced = release(warp); }
+  void fence(int warp);
 
   void learn(int warp, const Horizon& horizon);
+
+  // By a read that is no acquire: known from the next fence on.
+  void hear(int warp, const Horizon& horizon);
 
   // All the warp knows, what its CTA did so far included.
   Horizon release(int warp);
@@ -75,13 +78,16 @@ class CtaClock {
   // Whether an access of a CTA, this one or another, is one that the warp knows of.
   bool knows(int warp, std::uint32_t cta, int other, std::uint32_t tick) const;
 
+  // Whether the warp would know of it after a fence.
+  bool has_heard(int warp, std::uint32_t cta, int other, std::uint32_t tick) const;
+
   // Whether the warp knows of anything that the other CTA did.
   bool has_met(int warp, const CtaClock& other) const;
 
  private:
   struct WarpKnowledge {
-    Horizon known, fenced;
-    Horizon learned = {};  // what joined `known` last
+    Horizon known, fenced, heard;
+    Horizon learned = {}, listened = {};  // what joined `known` and `heard` last
   };
 
   // What others know of this CTA's accesses, the warp knows then, too.

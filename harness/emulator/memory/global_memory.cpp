@@ -28,6 +28,9 @@ constexpr std::uint64_t kGap = std::uint64_t{16} << 20;
 constexpr std::size_t kMostSpare = std::size_t{64} << 20;
 constexpr std::size_t kSmallest = 4096;  // also of an empty allocation
 
+// Addresses below this are those of a null pointer.
+constexpr std::uint64_t kNullPage = 4096;
+
 // Linux gives a mapping of whole large pages an address that fits them. Smaller ones are powers of
 // two, so that they fit others later.
 std::size_t mapped(std::size_t bytes) {
@@ -253,6 +256,8 @@ bool GlobalMemory::read_written(std::uint64_t from, std::span<std::byte> written
 }
 
 std::string GlobalMemory::describe(std::uint64_t address) const {
+  if (address < kNullPage)
+    return fmt::format("address {:#x} is no memory: a null pointer, or counted from one", address);
   const Allocation* nearest = nullptr;
   std::uint64_t distance = 0;
   bool behind = false;

@@ -80,6 +80,7 @@ std::vector<SumSchedule> candidate_schedules(const Contract& contract, std::int6
       all.push_back(schedule);
     };
     add({});
+    if (contract.unit == Unit::fma_f32 && k > 1) add({.parts = k});  // products without fma
     for (const std::int64_t interval : {128, 64, 32, 256, 512, 16})
       if (interval < k) add({.promote = interval});
     for (const std::int64_t block : {1, 16, 32, 64, 128}) {

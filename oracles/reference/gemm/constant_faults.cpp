@@ -190,9 +190,16 @@ std::vector<GemmFault> special_values_lost(const PreparedGemm& gemm) {
   if (gemm.scalars.activation == Activation::relu) {
     faults.emplace_back(gemm);
     faults.back().sentence = "relu made 0 of NaN, as fmaxf(x, 0) does";
-    faults.back().nan_is_zero = true;
+    faults.back().nan_stored_as = 0;
   }
   const Format& output = gemm.epilogue.output();
+  if (output.id == FormatId::bf16) {
+    faults.emplace_back(gemm);
+    faults.back().sentence =
+        "NaN became -0: the bits of an f32 were rounded to bf16 by an addition that carries into "
+        "the sign of NaN";
+    faults.back().nan_stored_as = 0x8000;
+  }
   if (!output.is_integer && output.id != FormatId::f32) {  // see subnormals_lost()
     faults.emplace_back(gemm);
     faults.back().sentence =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -170,21 +171,26 @@ std::string evidence_of(std::int64_t agreeing, const GemmSurvey& survey) {
   return fmt::format("{}", fmt::join(said, "; "));
 }
 
+// Variants of one kind of fault that may fit one wrong element without being there by chance.
+constexpr std::size_t kMostAlike = 2;
+
 // Faults that fit every failing element of the survey.
 NamedFaults fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::uint64_t got,
                            const GemmSurvey& survey) {
   FaultRanking ranking;
-  // One error of a few roundings fits one of so many faults by chance: then those that pass have to
-  // agree with it as well.
+  // One wrong element fits some of so many faults by chance. Where others pass, they have to agree
+  // with a fault, too, unless it may befall one element alone and the error is larger than a few
+  // roundings.
   constexpr double kSmallError = 4;  // ulp
-  const bool is_small = survey.failing.size() == 1 &&
-                        std::fabs(judge_element(gemm, at, got).error_ulp) <= kSmallError;
-  const auto consider = [&](const GemmFault& fault) {
+  const bool is_alone = survey.failing.size() == 1;
+  const bool is_small =
+      is_alone && std::fabs(judge_element(gemm, at, got).error_ulp) <= kSmallError;
+  const auto fitting = [&](const GemmFault& fault, bool is_local) -> std::optional<FittingFault> {
     const auto fits_too = [&](const SurveyedElement& element) {
       return fits(gemm, fault, element.at, element.got);
     };
-    if (!fits(gemm, fault, at, got)) return;
-    if (!std::ranges::all_of(survey.failing, fits_too)) return;
+    if (!fits(gemm, fault, at, got)) return std::nullopt;
+    if (!std::ranges::all_of(survey.failing, fits_too)) return std::nullopt;
     const auto excludes_due = [&](const SurveyedElement& element) {
       const ElementVerdict verdict = judge_element(gemm, element.at, element.got);
       return !fits(gemm, fault, element.at, verdict.expected);
@@ -192,23 +198,40 @@ NamedFaults fitting_faults(const PreparedGemm& gemm, const GemmPlace& at, std::u
     const auto told = [&](const SurveyedElement& element) {
       return can_tell(gemm, fault, element.at);
     };
-    if (std::ranges::none_of(survey.failing, told)) return;
+    if (std::ranges::none_of(survey.failing, told)) return std::nullopt;
     const std::int64_t explained = std::ranges::count_if(survey.failing, excludes_due);
     const bool vague = fault.wide && 2 * explained < std::ssize(survey.failing);
     const std::int64_t passing = std::ranges::count_if(survey.passing, fits_too);
     // A function done wrong is done wrong everywhere.
-    if ((is_small || vague) && passing != std::ssize(survey.passing)) return;
+    const bool needs_passing = is_small || vague || (is_alone && !is_local);
+    if (needs_passing && passing != std::ssize(survey.passing)) return std::nullopt;
     // What also explains why other elements pass comes first, then what excludes the right outputs;
     // else simple things first.
-    ranking.add({.words = fault.sentence,
-                 .agreement = {passing, explained},
-                 .unlikely = fault.unlikely || vague,
-                 .evidence = evidence_of(passing, survey)});
+    return FittingFault{.words = fault.sentence,
+                        .agreement = {passing, explained},
+                        .unlikely = fault.unlikely || vague,
+                        .evidence = evidence_of(passing, survey)};
   };
-  for (const GemmFaultKind& kind : gemm_fault_kinds()) {
-    for (const GemmFault& fault : kind.variants(gemm)) consider(fault);
+  std::size_t by_chance = 0;
+  const auto consider = [&](const std::vector<GemmFault>& variants, bool is_local) {
+    std::vector<FittingFault> found;
+    for (const GemmFault& fault : variants) {
+      if (std::optional<FittingFault> one = fitting(fault, is_local))
+        found.push_back(*std::move(one));
+    }
+    // Of one kind one is the cause.
+    if (is_alone && !survey.passing.empty() && found.size() > kMostAlike) {
+      by_chance += found.size();
+      return;
+    }
+    for (FittingFault& fault : found) ranking.add(std::move(fault));
+  };
+  for (const GemmFaultKind& kind : gemm_fault_kinds()) consider(kind.variants(gemm), kind.is_local);
+  consider(other_constants(gemm, survey.failing), false);
+  if (ranking.empty() && by_chance > 0) {
+    return NamedFaults::none(fmt::format(
+        "{} simple faults fit this one output: too many to tell which it is", by_chance));
   }
-  for (const GemmFault& fault : other_constants(gemm, survey.failing)) consider(fault);
   return std::move(ranking).named(0);
 }
 
@@ -220,6 +243,12 @@ std::string schedule_fault(const PreparedGemm& gemm, const SumSchedule& schedule
   if (gemm.contract.schedule == Schedule::promote && is_whole) {
     return fmt::format("the promotion to f32 came every {} of k, not every {}", schedule.promote,
                        gemm.contract.interval);
+  }
+  const bool of_one_product = schedule.parts == gemm.problem.k && schedule.block == 1 &&
+                              schedule.tree == SumSchedule::Tree::in_order;
+  if (gemm.contract.unit == Unit::fma_f32 && of_one_product) {
+    return "each product was rounded to f32 before it was added: a multiplication and an addition "
+           "in place of an fma";
   }
   return "products are added up in another way: " + schedule.words();
 }
@@ -262,7 +291,7 @@ Explanation explain_gemm(const PreparedGemm& gemm, const GemmPlace& at, const Te
   const bool is_surely_order = gemm.problem.outputs() >= kMany;
   explanation.faults = is_surely_order ? orders : faults;
   explanation.faults.add(is_surely_order ? faults : orders);
-  if (explanation.faults.empty()) explanation.faults = NamedFaults::none(kNoFaultFits);
+  if (explanation.faults.empty()) explanation.faults = NamedFaults::none(faults.unnamed);
   return explanation;
 }
 

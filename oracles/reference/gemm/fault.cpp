@@ -432,17 +432,18 @@ bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,
           std::uint64_t got) {
   if (!can_tell(gemm, fault, at)) return true;
   const Epilogue& right = gemm.epilogue;
-  if (fault.zero) return right.order_of(got) == 0;
+  if (fault.zero) return got == 0 || (right.order_of(got) == 0 && gemm.scalars.alpha < 0);
   if (fault.reads_c) {
     const GemmTensorReader c(*gemm.problem.c);
     return right.is_nan(got) &&
            !std::isfinite(to_double(format(gemm.problem.c->layout.format), c.bits(at)));
   }
   if (fault.nan_is_infinite) return fits_infinite_scale(gemm, at, got);
-  if (fault.nan_is_zero || fault.small_is_zero) {
+  if (fault.nan_stored_as || fault.small_is_zero) {
     const ElementVerdict verdict = judge_element(gemm, at, got);
+    if (fault.nan_stored_as)
+      return right.is_nan(verdict.expected) ? got == *fault.nan_stored_as : verdict.pass;
     const bool is_zero = !right.is_nan(got) && right.order_of(got) == 0;
-    if (fault.nan_is_zero) return right.is_nan(verdict.expected) ? is_zero : verdict.pass;
     const double smallest = std::ldexp(1.0, right.output().emin());
     const double least = std::min(std::fabs(to_double(right.output(), verdict.low)),
                                   std::fabs(to_double(right.output(), verdict.high)));

@@ -375,7 +375,7 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"sum clamped",             sum_clamped},
       {"scales exchanged",        scales_exchanged},
       {"scale read once",         scale_read_once},
-      {"scale of a neighbor",     scale_of_neighbor},
+      {"scale of a neighbor",     scale_of_neighbor, true},
       {"scales laid out",         scales_otherwise_laid_out},
       {"scales to powers of two", scales_to_powers_of_two},
       {"B dequantized otherwise", dequantized_otherwise},
@@ -383,19 +383,19 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"integers in f32",         integers_in_f32},
       {"scales in turn",          scales_in_turn},
       {"NaN scale infinite",      nan_scale_infinite},
-      {"operand read elsewhere",  operand_read_elsewhere},
+      {"operand read elsewhere",  operand_read_elsewhere, true},
       {"other FP8 format",        other_fp8_format},
       {"zeros skipped",           zeros_skipped},
       {"promotion missing",       promotion_missing},
       {"promoted sum narrow",     promoted_sum_narrow},
       {"split part wrong",        split_part_wrong},
-      {"nothing stored",          nothing_stored},  // or all products missing
-      {"last products missing",   last_products},
-      {"other position",          other_position},
+      {"nothing stored",          nothing_stored, true},  // or all products missing
+      {"last products missing",   last_products, true},
+      {"other position",          other_position, true},
       {"bf16 partial sums",       bf16_partial_sums},
-      {"stages cut",              stages_cut},
-      {"k tile dropped",          tile_dropped},
-      {"k tile counted twice",    tile_repeated},
+      {"stages cut",              stages_cut, true},
+      {"k tile dropped",          tile_dropped, true},
+      {"k tile counted twice",    tile_repeated, true},
   };
   // clang-format on
 }

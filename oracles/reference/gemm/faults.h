@@ -79,10 +79,10 @@ struct GemmFault {
   std::int64_t f32_block = 0;
   bool zeros_in_f32 = false;       // Unit::int32: zero points are taken out of the sum in f32
   std::optional<FormatId> sum_in;  // the accumulator is rounded to this before the epilogue
-  std::function<double(double)> activation;  // a function in place of the contract's
-  bool zeros_skipped = false;                // products with 0, also those of NaN and Inf
-  bool nan_is_zero = false;                  // what should be NaN is 0
-  bool small_is_zero = false;                // stored numbers below the smallest normal one are 0
+  std::function<double(double)> activation;    // a function in place of the contract's
+  bool zeros_skipped = false;                  // products with 0, also those of NaN and Inf
+  std::optional<std::uint64_t> nan_stored_as;  // what should be NaN has this code
+  bool small_is_zero = false;                  // stored numbers below the smallest normal one are 0
   // What it may give is a wide range. Unless that excludes what is due for half of the wrong
   // elements it has to fit all others too, and is unlikely.
   bool wide = false;
@@ -90,7 +90,7 @@ struct GemmFault {
 
   // Whether it changes nothing but small numbers, NaN and sums beyond 2^24.
   bool is_of_rare_values() const {
-    return flushes || zeros_skipped || nan_is_zero || small_is_zero || f32_block > 0 ||
+    return flushes || zeros_skipped || nan_stored_as || small_is_zero || f32_block > 0 ||
            zeros_in_f32 || sentence.starts_with("subnormal");
   }
 
@@ -113,6 +113,7 @@ struct GemmFault {
 struct GemmFaultKind {
   std::string_view name;
   std::vector<GemmFault> (*variants)(const PreparedGemm& gemm);
+  bool is_local = false;  // it may befall one element alone: what is read or stored there
 };
 
 std::vector<GemmFaultKind> gemm_fault_kinds();

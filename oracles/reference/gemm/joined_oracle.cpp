@@ -24,11 +24,8 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   moved(part.worst);
   std::for_each(part.failures.begin(), part.failures.end(), moved);
   std::for_each(part.others.begin(), part.others.end(), moved);
-  const bool had_failures = !sum.failures.empty();
-  if (sum.compared == 0 ||
-      (!had_failures && (!part.failures.empty() || is_worse(part.worst, sum.worst)))) {
-    if (part.compared > 0) sum.worst = part.worst;
-  }
+  if (part.compared > 0 && (sum.compared == 0 || is_worse(part.worst, sum.worst)))
+    sum.worst = part.worst;
   sum.elements += part.elements;
   sum.compared += part.compared;
   sum.open += part.open;
@@ -56,6 +53,7 @@ void add_verdict(OutputVerdict& sum, OutputVerdict part, std::int64_t first,
   for (const ElementVerdict& failure : part.failures) {
     if (sum.failures.size() < kFailures) sum.failures.push_back(failure);
   }
+  if (!sum.failures.empty()) sum.worst = furthest(sum.failures, sum.class_mismatches > 0);
   for (const ElementVerdict& other : part.others) {
     if (sum.others.size() < kFailures) sum.others.push_back(other);
   }

@@ -26,6 +26,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -94,7 +95,8 @@ class Evaluator {
         slots_(static_cast<std::size_t>(instance.program().slots)),
         kept_(instance.program().steps.size()),
         reals_(static_cast<std::size_t>(instance.program().memos)),
-        integers_(static_cast<std::size_t>(instance.program().memos)) {}
+        integers_(static_cast<std::size_t>(instance.program().memos)),
+        cumulative_(static_cast<std::size_t>(instance.program().cumulatives)) {}
 
   // Of a step, by row-major index.
   Value element(int step, std::int64_t index) {
@@ -171,6 +173,13 @@ class Evaluator {
     std::vector<std::int64_t> last;
     std::optional<Kind> value;
     std::map<std::vector<std::int64_t>, Kind> others;
+  };
+
+  // A reduction with the terms before `next`: those of the next element go on from there.
+  struct Cumulative {
+    std::vector<std::int64_t> of;
+    std::int64_t low = 0, next = 0;
+    typename Domain::Total total;
   };
 
   template <typename Kind, typename Compute>
@@ -407,6 +416,7 @@ class Evaluator {
     if constexpr (requires { typename Domain::Products; }) {
       if (const auto* sum = domain_.product_sum(node)) return products(node, *sum, first);
     }
+    if (node.cumulative >= 0 && first == nullptr) return cumulative(node);
     typename Domain::Total total(domain_, node);
     if constexpr (requires { domain_.begins_with_addend(); }) {
       if (first != nullptr) total.begin(*first);
@@ -415,6 +425,26 @@ class Evaluator {
       if (counts.holds || counts.open()) total.add(real(*node.children[0]), counts);
     });
     return total.value();
+  }
+
+  Value cumulative(const Expression& node) {
+    const Range& range = node.ranges[0];
+    const std::int64_t low = range.low ? integer(*range.low) : 0;
+    const std::int64_t high = std::max(low, integer(*range.high[0]));
+    std::optional<Cumulative>& so_far = cumulative_[static_cast<std::size_t>(node.cumulative)];
+    const auto at = [&](int slot) { return slots_[static_cast<std::size_t>(slot)]; };
+    if (!so_far || so_far->low != low || so_far->next > high ||
+        !std::ranges::equal(so_far->of, node.terms_depend_on, {}, {}, at)) {
+      so_far.emplace(Cumulative{{}, low, low, typename Domain::Total(domain_, node)});
+      std::ranges::transform(node.terms_depend_on, std::back_inserter(so_far->of), at);
+    }
+    for (std::int64_t& i = so_far->next; i < high; ++i) {
+      tick();
+      slots_[static_cast<std::size_t>(range.slot)] = i;
+      const Truth counts = node.condition ? truth(*node.condition) : kAlways;
+      if (counts.holds || counts.open()) so_far->total.add(real(*node.children[0]), counts);
+    }
+    return so_far->total.value();
   }
 
   // A term whose condition does not hold may be 0 to a kernel, which multiplies whole tiles.
@@ -552,6 +582,7 @@ class Evaluator {
   std::vector<Kept> kept_;
   std::vector<Memo<Value>> reals_;
   std::vector<Memo<std::int64_t>> integers_;
+  std::vector<std::optional<Cumulative>> cumulative_;
   std::vector<std::vector<std::int64_t>> given_;
   std::uint32_t ticks_ = 0;
   std::vector<Value> operands_;  // of the sums and products that are being computed

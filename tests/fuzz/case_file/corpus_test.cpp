@@ -72,6 +72,20 @@ TEST(CaseFile, ReadsLiteralsCommentsAndNotes) {
   EXPECT_EQ(tensors.find("bias")->bits(0), 0x3f8ccccdu);
 }
 
+TEST(CaseFile, SaysWhichCaseItWasMadeSmallFrom) {
+  const std::string line = "gemm_bf16 m=64 n=96 k=1031 out=f32 bias=row value=normal seed=0x7";
+  const Result<CaseFile> file =
+      parsed(with("shrunk 64x96x1031 -> 1x2x2", std::string(kShrunkFrom) + line));
+  ASSERT_TRUE(file.ok()) << file.error().text();
+  ASSERT_NE(file->test_case.shrunk_from, nullptr);
+  EXPECT_EQ(file->test_case.shrunk_from->text(), line);
+  for (const char* comment : {"shrunk 64x96x1031 -> 1x2x2", "shrunk from gemm_bf16 m=4 what=7"}) {
+    const Result<CaseFile> other = parsed(with("shrunk 64x96x1031 -> 1x2x2", comment));
+    ASSERT_TRUE(other.ok()) << other.error().text();
+    EXPECT_EQ(other->test_case.shrunk_from, nullptr) << comment;
+  }
+}
+
 TEST(CaseFile, WritingIsReadable) {
   const Result<CaseFile> file = parsed(kCounterexample);
   ASSERT_TRUE(file.ok());

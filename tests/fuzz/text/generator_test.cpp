@@ -259,10 +259,10 @@ TEST(TextGenerator, DesignedCasesReachTheFarAndTheLong) {
   EXPECT_TRUE(far && longest && no_rows);
 }
 
-// A sum that grows along the row costs its square.
+// A sum over a row for each of its elements costs the square, but not a cumulative one.
 TEST(TextGenerator, WorkCountsTermsAndNotElementsAlone) {
   const Manifest kernel =
-      kernel_of("operation running(x[m, n]) -> y[m, n]\n  y[i, j] = sum[l <= j] x[i, l]\n",
+      kernel_of("operation filter(x[m, n]) -> y[m, n]\n  y[i, j] = sum[l <= j] x[i, j - l]\n",
                 "[formats]\nx = \"f32\"\ny = \"f32\"\n");
   const Generator& generator = generator_of(*kernel.operation);
   const auto work = [&](const std::string& sizes) {
@@ -271,6 +271,20 @@ TEST(TextGenerator, WorkCountsTermsAndNotElementsAlone) {
   EXPECT_NEAR(work("m=4 n=4096") / work("m=4 n=2048"), 4, 0.1);
   for (const Case& test_case : plan_cases(kernel, {Profile::quick, 1}))
     EXPECT_LT(generator.padded_work(test_case.problem, kernel), 3e8) << test_case.text();
+}
+
+TEST(TextGenerator, CumulativeSumsHaveLongRows) {
+  const Manifest kernel =
+      kernel_of("operation running(x[m, n]) -> y[m, n]\n  y[i, j] = sum[l <= j] x[i, l]\n",
+                "[formats]\nx = \"f32\"\ny = \"f32\"\n[tile]\nn = 1024\n");
+  const auto work = [&](const std::string& sizes) {
+    return kernel.operation->work(*parse_problem(kernel.schema(), sizes));
+  };
+  EXPECT_NEAR(work("m=4 n=4096") / work("m=4 n=2048"), 2, 0.1);
+  bool past_tile = false;
+  for (const Case& test_case : plan_cases(kernel, {Profile::quick, 1}))
+    past_tile |= test_case.problem.integer("n") == 1025;
+  EXPECT_TRUE(past_tile);
 }
 
 // One that is the same for all of a row is computed once for it.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <set>
 
 #include "oracles/reference/gemm/explain.h"
 #include "oracles/reference/gemm/faults.h"
@@ -17,6 +18,7 @@
 namespace plumbline {
 namespace {
 
+using ::testing::Contains;
 using testing::Gemm;
 using testing::GemmSetup;
 using ::testing::HasSubstr;
@@ -24,6 +26,7 @@ using testing::hopper_bf16;
 using testing::Kernel;
 using testing::kernel;
 using testing::NamedContract;
+using ::testing::Not;
 using enum FormatId;
 
 std::string first_fault(const Gemm& gemm, const NamedContract& promised) {
@@ -250,6 +253,71 @@ TEST(GemmNamesFaults, NanThatReluMakesZero) {
   kernel(hopper_bf16()).run(gemm);
   for (std::int64_t j = 0; j < 10; ++j) gemm.d.set_bits(3 * 10 + j, 0);
   EXPECT_EQ(first_fault(gemm, hopper_bf16()), "relu made 0 of NaN, as fmaxf(x, 0) does");
+}
+
+// (0x7fffffff + 0x7fff + 1) >> 16 is 0x8000.
+TEST(GemmNamesFaults, NanThatBecomesMinusZero) {
+  GemmSetup setup = square(10, 40);
+  Gemm gemm(setup);
+  for (std::int64_t p = 0; p < 40; ++p) gemm.a.set_bits(3 * 40 + p, 0x7fc0);
+  kernel(hopper_bf16()).run(gemm);
+  for (std::int64_t j = 0; j < 10; ++j) gemm.d.set_bits(3 * 10 + j, 0x8000);
+  EXPECT_EQ(first_fault(gemm, hopper_bf16()),
+            "NaN became -0: the bits of an f32 were rounded to bf16 by an addition that carries "
+            "into the sign of NaN");
+}
+
+// bf16 products are exact in f32 unless they overflow: 2^128 - 2^127 is a number for an fma alone.
+TEST(GemmNamesFaults, ProductsThatAreRoundedBeforeTheyAreAdded) {
+  NamedContract promised = hopper_bf16();
+  promised.contract.unit = Unit::fma_f32;
+  GemmSetup setup = square(10, 37);
+  setup.output = f32;
+  Gemm gemm(setup);
+  const auto power = [](int exponent) { return encode(format(bf16), std::ldexp(1.0, exponent)); };
+  const std::uint64_t minus = 0x8000;
+  gemm.a.set_bits(3 * 37, minus | power(100));
+  gemm.a.set_bits(3 * 37 + 1, power(100));
+  gemm.b.set_bits(4, power(27));
+  gemm.b.set_bits(10 + 4, power(28));
+  const PreparedGemm prepared(gemm.problem, promised.contract, promised.sm, 1);
+  for (std::int64_t index = 0; index < gemm.d.layout.count(); ++index) {
+    const GemmPlace at = prepared.place(index);
+    float sum = 0;
+    for (std::int64_t p = 0; p < 37; ++p) {
+      const float product = prepared.row(at)[p] * prepared.column(at)[p];
+      sum += product;
+    }
+    gemm.d.set_bits(index, std::bit_cast<std::uint32_t>(sum));
+  }
+  EXPECT_EQ(first_fault(gemm, promised),
+            "each product was rounded to f32 before it was added: a multiplication and an addition "
+            "in place of an fma");
+}
+
+// Of some thousand faults some give any one number. An activation is not applied once, and of many
+// tiles that would do nobody knows which it was.
+TEST(GemmNamesFaults, OneWrongElementIsExplainedByNoChance) {
+  Gemm gemm(square(24, 512));
+  kernel(hopper_bf16()).run(gemm);
+  const Tensor right = gemm.d;
+  std::set<std::string> told;
+  for (std::int64_t index = 5; index < 24 * 24; index += 23) {
+    for (const double factor : {0.0, 0.9, 1.1, 1.3}) {
+      const double value = to_double(format(bf16), right.bits(index));
+      gemm.d = right;
+      gemm.d.set_bits(index, encode(format(bf16), factor * value));
+      const GemmOracle oracle(gemm.problem, hopper_bf16().contract, 90);
+      if (oracle.element(0, index, gemm.d.bits(index)).pass) continue;
+      const NamedFaults faults = oracle.explain(0, index, gemm.d).faults;
+      EXPECT_LE(faults.names.size(), 4u) << index << ' ' << factor;
+      told.insert(faults.names.begin(), faults.names.end());
+      told.insert(faults.unnamed);
+    }
+  }
+  EXPECT_THAT(told, Not(Contains(HasSubstr("although there is none"))));
+  EXPECT_THAT(told, Contains(HasSubstr("too many to tell")));
+  EXPECT_THAT(told, Contains(HasSubstr("the output is 0")));
 }
 
 TEST(GemmNamesFaults, ZerosThatAreSkipped) {

@@ -58,6 +58,19 @@ TEST(TextDefinition, ReductionsFollowTheIndicesThatTheyDependOn) {
             (Numbers{13, 15, 17, 19}));
 }
 
+// Those of which only the end depends on an index go on from the element before.
+TEST(TextDefinition, CumulativeReductionsMayBeReadInAnyOrder) {
+  EXPECT_EQ(second_row("sum[k < j] x[i, k]"), (Numbers{0, 10, 21, 33}));
+  EXPECT_EQ(second_row("sum[k < n - j] x[i, k]"), (Numbers{46, 33, 21, 10}));
+  EXPECT_EQ(second_row("sum[k in 1 .. j] x[i, k]"), (Numbers{0, 0, 11, 23}));
+  EXPECT_EQ(second_row("sum[k in j .. n] x[i, k]"), (Numbers{46, 36, 25, 13}));
+  EXPECT_EQ(second_row("max[k <= (j * 3) % 4] x[i, k]"), (Numbers{10, 13, 12, 11}));
+  EXPECT_EQ(second_row("sum[k <= j if x[i, k] != 11] x[i, k]"), (Numbers{10, 10, 22, 35}));
+  EXPECT_EQ(second_row("sum[k <= j] sum[l <= k] x[i, l]"), (Numbers{10, 31, 64, 110}));
+  EXPECT_EQ(second_row("sum[k <= j] x[i, j - k]"), (Numbers{10, 21, 33, 46}));
+  EXPECT_EQ(second_row("sum[k <= j] x[i, k] - sum[k <= j // 2] x[i, k]"), (Numbers{0, 11, 12, 25}));
+}
+
 TEST(TextDefinition, AReductionTakesTheFactorBehindIt) {
   EXPECT_EQ(row("sum[j] x[i, j] * 2"), (Numbers{12, 92}));
   EXPECT_EQ(row("sum[j] x[i, j]^2"), (Numbers{14, 534}));
