@@ -14,7 +14,9 @@ Result<std::optional<ClaimVerdict>> judge_deterministic(const Case& test_case, c
   if (examined.different > 0) {
     reason = fmt::format("{} of {} launches gave other bits", examined.different, repeat);
   } else if (!examined.same_in_any_order) {
-    reason = "with its CTAs in another legal order the kernel gives other bits";
+    reason =
+        "with its CTAs in another legal order the kernel gives other bits, which [contract] would "
+        "allow by deterministic = false";
   } else if (!examined.same_when_called_again) {
     reason =
         "called again, after a call with other inputs, the kernel gives other bits: it finds what "

@@ -13,6 +13,7 @@
 #include "harness/launch/outputs.h"
 #include "harness/launch/parameters.h"
 #include "oracles/base/random.h"
+#include "oracles/formats/elements.h"
 
 namespace plumbline {
 namespace {
@@ -279,6 +280,13 @@ Result<LaunchResult> launch_case(const Case& test_case, CaseTensors& tensors, De
       copied = for_each_piece(spec, *address, [&](DeviceAddress at, ByteRange) -> Status {
         device.will_change(at);
         return {};
+      });
+    } else if (std::ranges::count(test_case.kernel->zeroed, spec.name) > 0) {
+      tensor.storage = poison_bytes(spec.layout);  // between the rows
+      for_each_element(tensor.layout, [&](std::int64_t index) { tensor.set_bits_at(index, 0); });
+      std::vector<std::byte>& zeros = on_device();
+      copied = for_each_piece(spec, *address, [&](DeviceAddress to, ByteRange bytes) {
+        return device.write(to, bytes.of(zeros));
       });
     } else {
       tensor.storage = poison_bytes(spec.layout);

@@ -107,6 +107,7 @@ class Manifest {
   std::map<std::string, std::string>
       formats;  // tensor -> format name, or "{out}" for a field of the problem
   std::map<std::string, std::string> in_place;  // output -> the input that it is written over
+  std::vector<std::string> zeroed;  // outputs whose elements are 0 before the first launch
   std::vector<DomainRule> domain;
   std::vector<KnownFinding> known;
   PromisedContract promised;                             // [contract]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// in_place of a manifest: outputs that are written over inputs.
+// in_place and zeroed of a manifest: outputs that hold something when the kernel is launched.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,6 +62,22 @@ void read_in_place(TomlReader& reader, Manifest& manifest, KernelSchema& schema)
     taken.push_back(input->text);
     leave_out_layout(reader, schema, *input, output.text);
     manifest.in_place.emplace(output.text, input->text);
+  }
+}
+
+void read_zeroed(TomlReader& reader, Manifest& manifest) {
+  const toml::array* const names = reader.array(reader.root(), "zeroed");
+  if (names == nullptr) return;
+  for (const toml::node& one : *names) {
+    const std::optional<Text> output = reader.text(one, "an output");
+    if (!output || !is_tensor(reader, manifest, *output, TensorRole::output)) return;
+    if (manifest.in_place.contains(output->text)) {
+      return reader.fail(
+          output->where,
+          fmt::format("{} is written over an input, which has values of its own", output->text),
+          "remove it from zeroed or from in_place");
+    }
+    manifest.zeroed.push_back(output->text);
   }
 }
 

@@ -74,6 +74,7 @@ void read_problem(TomlReader& reader, Manifest& manifest) {
     }
   }
   read_in_place(reader, manifest, *schema);
+  read_zeroed(reader, manifest);
   manifest.own_schema = std::move(schema);
 }
 

@@ -192,6 +192,24 @@ void check_agreement(TomlReader& reader, const Manifest& manifest, const TensorN
                           tensor.name, chosen));
 }
 
+// A tensor that a kernel may lack, and that [formats] does not have: it lacks it.
+void check_lacking(TomlReader& reader, const Manifest& manifest) {
+  if (reader.error()) return;
+  for (const TensorName& tensor : manifest.operation->tensor_names()) {
+    if (manifest.formats.contains(std::string(tensor.name))) continue;
+    for (const KernelLaunch& launch : manifest.launches) {
+      for (const KernelParameter& parameter : launch.parameters) {
+        if (parameter.text != fmt::format("ptr {}", tensor.name)) continue;
+        return reader.fail(
+            parameter.where,
+            fmt::format("{0} is not in [formats]: without a format the kernel has no {0}",
+                        tensor.name),
+            fmt::format("write {} = \"f32\" there, say, or \"u64 0\" here", tensor.name));
+      }
+    }
+  }
+}
+
 Result<Manifest> read_checked(TomlReader& reader, const std::string& path, ManifestPart part) {
   Manifest manifest;
   manifest.path = path;
@@ -205,10 +223,10 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path, Manif
                     manifest.name),
         "use letters, digits, _, - and .", path);
   }
-  reader.check_keys(reader.root(),
-                    {"computes", "summary", "source", "flags", "ptx", "targets", "entry",
-                     "parameters", "workspace", "problem", "launch", "struct", "tensor_map",
-                     "formats", "in_place", "tile", "domain", "known", "contract"});
+  reader.check_keys(reader.root(), {"computes", "summary", "source",     "flags",     "ptx",
+                                    "targets",  "entry",   "parameters", "workspace", "problem",
+                                    "launch",   "struct",  "tensor_map", "formats",   "in_place",
+                                    "zeroed",   "tile",    "domain",     "known",     "contract"});
   read_operation(reader, manifest);
   if (reader.error()) return *reader.error();
   read_problem(reader, manifest);
@@ -221,6 +239,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path, Manif
     read_workspace(reader, manifest);
   }
   read_formats(reader, manifest);
+  check_lacking(reader, manifest);
   check_in_place_formats(reader, manifest);
   read_tile(reader, manifest);
   read_domain(reader, manifest);

@@ -45,6 +45,8 @@ void read_tile(TomlReader& reader, Manifest& manifest);
 
 // in_place = {d = "c"}, part of the schema; and whether the formats agree, after [formats].
 void read_in_place(TomlReader& reader, Manifest& manifest, KernelSchema& schema);
+// zeroed = ["d"], after in_place.
+void read_zeroed(TomlReader& reader, Manifest& manifest);
 void check_in_place_formats(TomlReader& reader, const Manifest& manifest);
 
 // [[known]]

@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
-constexpr std::array<std::string_view, 2> kInputs = {"f32", "bf16"};
+constexpr std::array<std::string_view, 3> kInputs = {"f32", "bf16", "f16"};
 constexpr std::array<std::string_view, 3> kCodes = {"e4m3", "e5m2", "s8"};
 constexpr std::array<std::string_view, 3> kGroups = {"tensor", "row", "1x128"};
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 32, kMostColumns = std::int64_t{1} << 24;
 constexpr std::int64_t kLargestStride = std::int64_t{1} << 32;
 constexpr std::int64_t kOne = 0x3f800000, kUsualEpsilon = 0x3727c5ac;  // 1 and 1e-5 as f32 bits
-constexpr std::array<std::string_view, 2> kOutputs = {"bf16", "f32"};
+constexpr std::array<std::string_view, 3> kOutputs = {"bf16", "f32", "f16"};
 constexpr std::array<std::string_view, 3> kQuotients = {"reciprocal", "quotient", "div.full"};
 constexpr std::array<std::string_view, 2> kExponentials = {"ex2.approx.ftz", "ex2.approx"};
 constexpr std::array<std::string_view, 2> kStatistics = {"stored", "none"};

@@ -40,6 +40,11 @@ StoredRange stored_range(const Format& f, const F32Range& range) {
   };
   out.low = end(range.low, range.low < 0);
   out.high = end(range.high, range.high > 0);
+  if (f.id == FormatId::ue8m0 && range.low < 0) {  // the sign is lost, the magnitude is stored
+    const std::uint64_t largest_code = std::max(out.low, out.high);
+    out.low = range.high < 0 ? std::min(out.low, out.high) : 0;
+    out.high = largest_code;
+  }
   return out;
 }
 

@@ -192,7 +192,10 @@ class Checker {
         fail(one.place, fmt::format("which integers can '{}' have?", one.name),
              fmt::format("write {}[...]: {} in 0 .. n, without n itself", one.name, one.type));
       if (one.inout && integer)
-        fail(one.place, fmt::format("'{}' has integers, and outputs are real numbers", one.name));
+        fail(one.place,
+             fmt::format("'{}' has integers, which nothing can be written over", one.name),
+             fmt::format("give the result a name of its own behind ->, as {}_out[...]: {}",
+                         one.name, one.type));
       Input input{&one, shape, integer, nullptr, nullptr, nullptr, {}};
       if (one.otherwise) input.otherwise = values_end(*one.otherwise);
       if (one.low) input.low = values_end(*one.low);
@@ -253,6 +256,8 @@ class Checker {
 
   void take_step(const Step& step) {
     scope_.clear();
+    reduced_.clear();
+    add_reduced(*step.value);
     const Parameter* parameter = program_->text.find(step.name);
     std::string name = step.name;
     if (parameter && parameter->inout) name += "'";
@@ -592,6 +597,11 @@ class Checker {
     return step ? step->shape.size() : 0;
   }
 
+  void add_reduced(const Node& node) {
+    for (const Index& index : node.indices) reduced_.insert(index.name);
+    for (const NodePtr& child : node.children) add_reduced(*child);
+  }
+
   void unknown(const Node& node) {
     std::vector<std::string> names = program_->sizes;
     for (const Parameter& one : program_->text.parameters) names.push_back(one.name);
@@ -599,6 +609,11 @@ class Checker {
     for (const Bound& one : scope_) names.push_back(one.name);
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string meant = node.name.size() < 2 ? "" : did_you_mean(node.name, views);
+    if (reduced_.contains(node.name))
+      return fail(
+          node.place,
+          fmt::format("'{}' is the index of a reduction, and this is outside of it", node.name),
+          "a sum takes one factor, or what is in parentheses: sum[j] ((1 - x[j]) * y[j])");
     fail(node.place, fmt::format("there is no '{}' here", node.name),
          meant.empty() ? "it is no size, scalar, tensor, index or step above" : meant);
   }
@@ -1031,6 +1046,7 @@ class Checker {
 
   std::shared_ptr<Program> program_;
   std::vector<Bound> scope_;
+  std::set<std::string> reduced_;  // indices of reductions of this step
   std::set<std::string> used_;
   std::optional<Error> error_;
 };

@@ -77,6 +77,7 @@ class Editor {
   std::vector<Variant> variants(const NodePtr& node) const {
     std::vector<Variant> out = own(*node);
     for (std::size_t i = 0; i < node->children.size(); ++i) {
+      rounded(*node, i, out);
       // A number in a subscript is no constant of the computation.
       const bool is_place =
           node->kind == Kind::reference && node->children[i]->kind == Kind::number;
@@ -99,6 +100,22 @@ class Editor {
   }
 
  private:
+  // A sum, a product or a quotient on the way, rounded to a narrower format. (Of reductions and of
+  // whole lines there are such variants, too.)
+  static void rounded(const Node& node, std::size_t i, std::vector<Variant>& out) {
+    const Node& part = *node.children[i];
+    const bool computes = part.kind == Kind::add || part.kind == Kind::subtract ||
+                          part.kind == Kind::multiply || part.kind == Kind::divide;
+    const bool of_numbers = node.kind != Kind::reference && node.kind != Kind::compare &&
+                            node.kind != Kind::floor_divide && node.kind != Kind::remainder;
+    if (!computes || !of_numbers) return;
+    for (const std::string_view format : kNarrow) {
+      auto copy = std::make_shared<Node>(node);
+      copy->children[i] = call_node(format, {node.children[i]});
+      out.push_back({fmt::format("with {} rounded to {}", text_of(part), format), std::move(copy)});
+    }
+  }
+
   void collect(const Node& node) {
     for (const NodePtr& child : node.children) {
       if (node.kind == Kind::reference) remember(child, subscripts_);
@@ -144,6 +161,7 @@ class Editor {
     switch (node.kind) {
       case Kind::add:
         before_the_term(node, add);
+        before(node, add);
         add("without the term " + text(1), child(0));
         add("without the term " + text(0), child(1));
         add("with - for + before " + text(1), binary_node(Kind::subtract, child(0), child(1)));
@@ -294,6 +312,20 @@ class Editor {
                     text_of(*inner->children[1])),
         binary_node(inner->kind, binary_node(node.kind, inner->children[0], term),
                     inner->children[1]));
+  }
+
+  // f(a) + b as f(a + b).
+  template <typename Add>
+  static void before(const Node& node, const Add& add) {
+    for (const auto& [of, term] : {std::pair{0, 1}, {1, 0}}) {
+      const NodePtr &call = node.children[static_cast<std::size_t>(of)],
+                    &moved = node.children[static_cast<std::size_t>(term)];
+      const bool is_function = call->kind == Kind::call && call->children.size() == 1 &&
+                               call->name != "largest" && call->name != "detach";
+      if (!is_function) continue;
+      add(fmt::format("with {} added before {}", text_of(*moved), call->name),
+          call_node(call->name, {binary_node(Kind::add, call->children[0], moved)}));
+    }
   }
 
   // f(a + b) as f(a) + b; of rsqrt also as 1 / (sqrt(a) + b).

@@ -142,7 +142,14 @@ class Parser {
       skip_lines();
     }
     if (!error_) out.source = std::string(text_.substr(first.offset, end - first.offset));
-    operations_.push_back(std::move(out));
+    add(std::move(out));
+  }
+
+  void add(OperationText one) {
+    if (!error_ && std::ranges::count(operations_, one.name, &OperationText::name) > 0)
+      fail(one.place, fmt::format("there is an operation '{}' above", one.name),
+           "give one of them another name");
+    operations_.push_back(std::move(one));
   }
 
   // operation g = gradient of f wrt x, y saving z: what that is, as a text.
@@ -184,8 +191,9 @@ class Parser {
     Result<std::vector<OperationText>> read =
         parse_operations(*text, fmt::format("the gradient {} in {}", header.name, path_));
     if (!read) return fail(read.error());
-    operations_.push_back(std::move(read->front()));
-    operations_.back().about = header.about;
+    read->front().about = header.about;
+    read->front().place = header.place;
+    add(std::move(read->front()));
   }
 
   Parameter parameter(bool output) {
@@ -251,8 +259,13 @@ class Parser {
     }
     if (!error_ && now().kind != Token::Kind::line_end) {
       const bool real = now().text == "(" || now().kind == Token::Kind::name;
+      const bool behind_brackets = at_ > 0 && tokens_[at_ - 1].text == "]";  // argmax[j] x
       expected("the end of the line, or 'for' and the steps' indices",
-               real ? "a product is written with *" : "");
+               !real ? ""
+               : behind_brackets
+                   ? "a product is written with *; reductions are sum, max, min, count "
+                     "and top"
+                   : "a product is written with *");
     }
     return out;
   }

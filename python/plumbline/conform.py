@@ -65,6 +65,8 @@ def assert_conforms(
     ``__array_interface__``. The report of a pass is returned.
     """
     __tracebackhide__ = True  # pytest shows the test's line
+    if not isinstance(operation, (str, os.PathLike)):
+        raise InputError(f"operation={operation!r}: say what was computed, \"gemm\" or a text")
     call = problem_of(operation, out, arguments, problem)
     named = chip if chip is not None else chip_of(call)
     if named is None:
@@ -232,7 +234,8 @@ def _message(call: Problem, chip: Chip, report: Report, kept: _Kept) -> str:
         where = f"{call.operation} {problem_text(call)} on {chip}"
     lines: list[str] = []
     if report.exit_code == Broken.exit_code:
-        lines.append(f"{where}: outputs are outside what the contract allows.")
+        outside = any(output.failed for output in case.outputs)
+        lines.append(f"{where}: {'outputs are outside what the contract allows.' if outside else case.reason}")
     else:
         reasons = kernel.mistrusted_because or ((case.reason,) if case.reason else kernel.reasons)
         lines.append(f"{where}: nothing failed, but the pass proves too little.")

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pathlib
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import InputError
 from .manifest import toml_table, toml_value
-from .texts import Text, operation_of, row_of
+from .texts import Text, main_output, operation_of, row_of
 
 Grid = str | int | Sequence[str | int] | Callable[..., Any]
 
@@ -54,11 +56,14 @@ class Expression:
     def __mod__(self, other: Any) -> Expression:
         return self._with("%", other)
 
-    def __bool__(self) -> bool:
+    def _compared(self, *_: object) -> bool:
         raise InputError(
             f"the grid compares {self}, which is not a number here: write it as a manifest's "
             'expression, for example "min(m, 132)"'
         )
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     def __str__(self) -> str:
         return self.text
@@ -69,7 +74,7 @@ class Described:
     """What a manifest needs beside the PTX. Arguments are those of the kernel, each a tensor, an
     expression of the problem, or a number."""
 
-    operation: str  # a text is read: what is kept is its name
+    operation: str  # a text is read by resolve(): what is kept is its name
     grid: Grid
     arguments: Mapping[str, Any] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
@@ -79,15 +84,24 @@ class Described:
     require: Sequence[str] = ()
     aligned: Sequence[str] = ()
     in_place: Mapping[str, str] = field(default_factory=dict)
+    zeroed: Sequence[str] = ()
     wide_offsets: bool = False
 
-    def __post_init__(self) -> None:
+    def resolve(self) -> None:
+        """Reads the operation, if it is a text: that runs the program."""
         self.operation = operation_of(self.operation)
 
     def write_text(self, folder: pathlib.Path) -> None:
         """Puts the operation's text beside the manifest, if it is one."""
         if isinstance(self.operation, Text):
-            (folder / self.operation).write_text(self.operation.source, encoding="utf-8")
+            write_file(folder / self.operation, self.operation.source)
+
+
+def write_file(path: pathlib.Path, text: str) -> None:
+    """Writes a file that others may be reading: they see it as it was or as it is."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    os.replace(file.name, path)
 
 
 @dataclass(kw_only=True)
@@ -102,6 +116,7 @@ class Compiled:
     parameters: Sequence[str]
     block: Sequence[int]
     shared: int
+    scratch: int = 0  # bytes of global memory for each block, the tensor workspace
 
 
 def is_real(operation: str, expression: Any) -> bool:
@@ -115,7 +130,7 @@ def is_real(operation: str, expression: Any) -> bool:
 def formats_of(wanted: Described, arguments: Mapping[str, Any]) -> dict[str, str]:
     row = row_of(wanted.operation)
     formats: dict[str, str] = {}
-    out = next((n for n, t in row.tensors.items() if t.role == "output"), "")
+    out = main_output(wanted.operation)
     meant = set(map(str, arguments.values()))
     for name, tensor in row.tensors.items():
         if tensor.optional and name not in meant and name not in wanted.formats:
@@ -159,8 +174,14 @@ def manifest_of(
     }
     if wanted.in_place:
         head["in_place"] = dict(wanted.in_place)
+    if wanted.zeroed:
+        head["zeroed"] = list(wanted.zeroed)
+    grid = grid_of(wanted, arguments, constants)
+    if compiled.scratch > 0:
+        blocks = " * ".join(f"({part})" for part in grid)
+        head["workspace"] = f"{blocks} * {-(-compiled.scratch // 4)}"
     launch = {
-        "grid": grid_of(wanted, arguments, constants),
+        "grid": grid,
         "block": list(compiled.block),
         "shared": compiled.shared,
     }
@@ -217,13 +238,20 @@ def _problem(
         if name in wanted.problem:
             value = wanted.problem[name]
             result[name] = list(value) if isinstance(value, (list, tuple)) else [value]
-        elif entry.kind == "word" and name in row.tensors and formats[name] in entry.words:
-            result[name] = [formats[name]]  # a and b of a GEMM
+        elif entry.kind == "word" and name in row.tensors:
+            # It says which format the tensor has, or how it lies, or that there is none.
+            is_there = name in tensors or "none" not in entry.words
+            if not is_there:
+                result[name] = ["none"]
+            elif formats[name] in entry.words:
+                result[name] = [formats[name]]
+            elif entry.default == "none":
+                ways = " or ".join(f'problem={{"{name}": "{word}"}}' for word in entry.words if word != "none")
+                raise InputError(f"{name} is an argument, so the problem has to say of what: {ways}")
         elif name == "in":
             result[name] = [formats["x"]]
         elif name == "out" and not isinstance(wanted.operation, Text):
-            main = next(n for n, t in row.tensors.items() if t.role == "output")
-            result[name] = [formats[main]]
+            result[name] = [formats[main_output(wanted.operation)]]
         elif name == "statistics":
             result[name] = ["stored" if {"rstd", "mean"} & tensors else "none"]
         elif name == "lse" and "lse" not in tensors:
@@ -291,19 +319,29 @@ def grid_of(
         for name, meant in arguments.items():
             known[name] = Expression(str(meant))
         known.update(constants)
-        known.update(META=dict(constants), meta=dict(constants))
+        launched = {name: known[name] for name in (*arguments, *constants)}  # as Triton has it
+        known.update(META=launched, meta=launched)
         parameters = list(inspect.signature(grid).parameters)
         if len(parameters) == 1 and parameters[0] not in known:
-            known[parameters[0]] = dict(constants)
+            known[parameters[0]] = launched
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise InputError(
                 f"the grid's parameter {unknown[0]!r} is neither an argument, a constant nor a size"
             )
-        grid = grid(*(known[name] for name in parameters))
+        try:
+            grid = grid(*(known[name] for name in parameters))
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"the grid function raised {type(error).__name__}: {error}. Sizes are expressions in "
+                "it, not numbers; as a text a grid is, for example, [\"cdiv(m, 64)\", 1]"
+            ) from error
     if isinstance(grid, (str, int, Expression)):
         grid = [grid]
-    assert isinstance(grid, Iterable)
+    if not isinstance(grid, Iterable):
+        raise InputError(f"grid={grid!r} is no grid: give blocks along each axis, [\"cdiv(m, 64)\", 1]")
     return [
         part if isinstance(part, int) else _with_constants(str(part), constants) for part in grid
     ]

@@ -99,7 +99,7 @@ def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[st
     missing = [name for name, term in terms.items() if term.default is None and name not in contract]
     if missing:
         example = ", ".join(
-            f'"{name}": "{terms[name].values[0]}"' if terms[name].values else f'"{name}": 1'
+            f'"{name}": "{terms[name].values[0]}"' if terms[name].values else f'"{name}": 128'
             for name in missing
         )
         lines = [
@@ -107,7 +107,7 @@ def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[st
             f"{'These terms have' if len(missing) > 1 else 'This term has'} no default:"
         ]
         for name in missing:
-            choices = " or ".join(f'"{value}"' for value in terms[name].values) or "an integer"
+            choices = " or ".join(f'"{value}"' for value in terms[name].values) or "an integer, the kernel's own"
             lines.append(f"  {name}: {terms[name].settles} ({choices})")
         lines.append(f"For example contract={{{example}}}; docs/operations.md has all terms")
         raise InputError("\n".join(lines))
@@ -127,7 +127,7 @@ def _usual_sums(problem: Problem, chip: Chip, contract: dict[str, Any]) -> None:
     if block and problem.operation == "gemm" and "schedule" not in contract:
         contract["schedule"] = "promote"
         contract.setdefault("interval", block)
-        contract.setdefault("promotion", "scaled fma")
+        contract.setdefault("promotion", "scaled")
     if problem.operation == "linear_backward":
         contract.setdefault("db", {"unit": "fma.f32", "schedule": "any", "epilogue": []})
     act = problem.fields.get("act", "none")

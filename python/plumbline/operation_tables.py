@@ -243,7 +243,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'eps': Field('f32', (), '1e-05', 'added to the mean square'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
             'ldy': Field('integer', (), '0', 'leading dimension of Y; 0 is tight'),
@@ -270,7 +270,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
             'lddy': Field('integer', (), '0', 'leading dimension of dY; 0 is tight'),
             'lddx': Field('integer', (), '0', 'leading dimension of dX; 0 is tight'),
@@ -317,7 +317,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows of X'),
             'n': Field('integer', (), None, 'columns of X'),
-            'in': Field('word', ('f32', 'bf16'), 'f32', 'format of X'),
+            'in': Field('word', ('f32', 'bf16', 'f16'), 'f32', 'format of X'),
             'out': Field('word', ('e4m3', 'e5m2', 's8'), 'e4m3', 'format of the codes'),
             'scale': Field('word', ('tensor', 'row', '1x128'), 'tensor', 'one scale per tensor, per row, or per 128 columns of a row'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
@@ -337,7 +337,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'eps': Field('f32', (), '1e-05', 'added to the mean square'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
             'ldy': Field('integer', (), '0', 'leading dimension of Y; 0 is tight'),
@@ -363,7 +363,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
             'lddy': Field('integer', (), '0', 'leading dimension of dY; 0 is tight'),
             'lddx': Field('integer', (), '0', 'leading dimension of dX; 0 is tight'),
@@ -386,7 +386,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'scale': Field('f32', (), '1', 'what the logits are multiplied by'),
             'ldx': Field('integer', (), '0', 'leading dimension of X; 0 is tight'),
             'ldy': Field('integer', (), '0', 'leading dimension of Y; 0 is tight'),
@@ -407,7 +407,7 @@ OPERATIONS: dict[str, Operation] = {
         fields={
             'm': Field('integer', (), None, 'rows'),
             'n': Field('integer', (), None, 'columns'),
-            'out': Field('word', ('bf16', 'f32'), 'bf16', 'format of the matrix that comes out'),
+            'out': Field('word', ('bf16', 'f32', 'f16'), 'bf16', 'format of the matrix that comes out'),
             'scale': Field('f32', (), '1', 'what the logits are multiplied by'),
             'ldy': Field('integer', (), '0', 'leading dimension of Y; 0 is tight'),
             'lddy': Field('integer', (), '0', 'leading dimension of dY; 0 is tight'),

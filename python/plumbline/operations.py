@@ -16,7 +16,7 @@ from typing import Any
 
 from .errors import InputError, nearest
 from .operation_tables import OPERATIONS
-from .texts import Text, operation_of, row_of
+from .texts import Text, main_output, operation_of, row_of
 from .tensors import Tensor, f32, from_bytes, is_tensor, read_tensor
 
 FieldValue = str | int | float
@@ -182,7 +182,7 @@ def problem_of(
             raise InputError(f"{operation} has no field {name!r}{nearest(name, row.fields)}")
         found.fields[name] = _field(operation, name, value)
     if not isinstance(out, Mapping):
-        out = {outputs[0]: out}
+        out = {main_output(operation): out}
     for name, value in out.items():
         if name not in outputs:
             raise InputError(
@@ -316,8 +316,9 @@ def _gemm(p: Problem) -> None:
                 f"{f', {batch} of them,' if batch != 1 else ''} makes [{m}, {n}]"
             )
     p.set_sizes("m", "n", "k", "batch")
-    p.set("a", p.inputs["a"].format)
-    p.set("b", p.inputs["b"].format)
+    for name in ("a", "b"):  # f32 is said by the manifest's formats alone
+        if p.inputs[name].format in row_of("gemm").fields[name].words:
+            p.set(name, p.inputs[name].format)
     p.set("out", p.outputs["d"].tensor.format)
     if "c" in p.inputs:
         p.set("beta", 1.0)

@@ -31,6 +31,7 @@ def verify_ptx(
     problem: Mapping[str, Any] | None = None,
     require: Sequence[str] = (),
     in_place: Mapping[str, str] | None = None,
+    zeroed: Sequence[str] = (),
     wide_offsets: bool = False,
     name: str = "",
     folder: str | os.PathLike[str] = "plumbline-out/ptx",
@@ -49,6 +50,7 @@ def verify_ptx(
     contract, problem: terms and fields for the manifest, beside those that the PTX shows.
     require: what problems have to fulfill: ``"n <= 1024"``.
     in_place: outputs that the kernel writes over an input: ``{"dx": "dy"}``.
+    zeroed: outputs that are 0 before a launch, as what atomics add to is: ``["d"]``.
     wide_offsets: also problems in which rows times a leading dimension of 32 bits exceed 2^31 - 1,
         where a kernel that works offsets out in 32 bits fails.
     name, folder: of the manifest that is written.
@@ -73,8 +75,10 @@ def verify_ptx(
         problem=problem or {},
         require=require,
         in_place=in_place or {},
+        zeroed=zeroed,
         wide_offsets=wide_offsets,
     )
+    wanted.resolve()
     target = _target_of(text)
     name = name or re.sub(r"\W+", "_", found)[:60]
     place = pathlib.Path(folder)
@@ -112,7 +116,10 @@ def _text_of(ptx: str | bytes | os.PathLike[str]) -> str:
             raise InputError(f"{ptx}: {error.strerror}") from error
     text = ptx.rstrip("\0")  # NVRTC's ends with one
     if ".version" not in text:
-        raise InputError("this is no PTX: it has no .version")
+        raise InputError(
+            "this is no PTX: it has no .version. nvcc -ptx, NVRTC and Triton write it; of a .cu file "
+            "`plumbline init` drafts a manifest, which plumbline.verify takes"
+        )
     return text
 
 

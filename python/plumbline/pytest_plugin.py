@@ -22,13 +22,16 @@ from . import program
 from .chips import chip_named
 from .errors import (
     Broken,
+    CannotRun,
     Error,
+    InputError,
     InternalError,
     Mistrusted,
     NothingSelected,
     error_of,
 )
 from .report import LINES_OF_EXPLANATION, Case, read_record
+from .verification import described_of
 
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
 _BATCH = 32
@@ -126,8 +129,23 @@ class PlannedCase:
         told = self.plan.explanations.get(self.plan.texts[self.place], ())
         lines += [f"  {line}" for line in told[:LINES_OF_EXPLANATION]]
         lines += [f"replay:  {self.replay}", f"explain: {self.replay.replace('replay', 'explain', 1)}"]
-        kinds: dict[str, type[Error]] = {"fail": Broken, "mistrusted": Mistrusted}
+        kinds: dict[str, type[Error]] = {
+            "fail": Broken,
+            "mistrusted": Mistrusted,
+            "error": CannotRun,
+        }
         raise kinds.get(case.verdict, Error)("\n".join(lines))
+
+
+class NoPlan:
+    """The argument ``case`` of a test whose mark cannot be planned: whatever the test asks of it
+    fails with the reason."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> Any:
+        raise InputError(self._reason)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -143,11 +161,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if mark is None or "case" not in metafunc.fixturenames:
         return
     try:
-        planned = list(_planned(*mark.args, **mark.kwargs))
-    except (Error, TypeError) as error:
-        message = f"{metafunc.definition.nodeid}: {error}"
-        raise pytest.Collector.CollectError(message) from error
-    ids = [f"{case.text} [{case.chip}]" for case in planned]
+        planned: list[Any] = list(_planned(*mark.args, **mark.kwargs))
+        ids = [f"{case.text} [{case.chip}]" for case in planned]
+    except (Error, TypeError) as error:  # of this test alone
+        planned = [NoPlan(str(error).replace("_planned()", "the mark plumbline"))]
+        ids = ["no plan"]
     metafunc.parametrize("case", planned, ids=ids)
 
 
@@ -160,13 +178,13 @@ def _planned(
     on: str = "emulator",
     seed: str | None = None,
 ) -> Iterator[PlannedCase]:
-    described = getattr(kernel, "plumbline", None)
+    described = described_of(kernel)
     if described is not None:  # a Triton kernel below plumbline.triton.computes
-        folder = tempfile.mkdtemp(prefix="plumbline-triton-")
-        _FOLDERS.append(folder)
+        if isinstance(chips, (str, int)):
+            chips = [chips]
         kernels = [
             os.fspath(export.manifest)
-            for export in described.export(folder, chips or ("sm_80", "sm_90"))
+            for export in described.export(described.folder(), chips or ("sm_80", "sm_90"))
         ]
         chips = None
     else:
@@ -181,15 +199,6 @@ def _planned(
             plan = _plan(name, sm, on, flags)
             for place in range(len(plan.texts)):
                 yield PlannedCase(plan, place)
-
-
-# Exported Triton kernels, which tests read until the session ends.
-_FOLDERS: list[str] = []
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    while _FOLDERS:
-        shutil.rmtree(_FOLDERS.pop(), ignore_errors=True)
 
 
 @functools.cache

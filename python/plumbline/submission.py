@@ -23,6 +23,7 @@ from .chips import chip_named
 from .described import grid_of
 from .errors import Error, InputError
 from .triton import Verification, compiled_for, configurations
+from .verification import described_of
 
 
 def _described(path: pathlib.Path) -> Verification:
@@ -34,9 +35,8 @@ def _described(path: pathlib.Path) -> Verification:
         spec.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"{path.name} does not run: {type(error).__name__}: {error}") from error
-    found = {id(value): value for value in vars(module).values() if hasattr(value, "plumbline")}
-    said = [value.plumbline for value in found.values()]
-    kernels = [one for one in said if isinstance(one, Verification)]
+    found = {id(value): value for value in vars(module).values()}
+    kernels = [one for value in found.values() if (one := described_of(value)) is not None]
     if len(kernels) != 1:
         raise InputError(
             f"{path.name} has {len(kernels) or 'no'} kernel{'s' if kernels else ''} under "
@@ -62,8 +62,9 @@ def _launches(
         in_place=task.get("in_place", {}),
         wide_offsets=True,
     )
+    wanted.resolve()
     found = []
-    for place, (kernel, own) in enumerate(configurations(wanted.kernel)):
+    for place, (kernel, own) in enumerate(configurations(wanted.kernel, wanted.constants)):
         for chip in map(chip_named, task["targets"]):
             name = f"submission_{number}_{place}_{chip}"
             one = compiled_for(wanted, kernel, own, chip, name)

@@ -53,6 +53,19 @@ def row_of(operation: str) -> Operation:
     return operation.row if isinstance(operation, Text) else OPERATIONS[operation]
 
 
+def main_output(operation: str) -> str:
+    """The output that is meant where one is given: not a tensor that is written over, nor a
+    result on the way."""
+    tensors = row_of(operation).tensors
+    outputs = [name for name, tensor in tensors.items() if tensor.role == "output"]
+    over = {f"{name}_out" for name, tensor in tensors.items() if tensor.role == "input"}
+    own = [name for name in outputs if name not in over]
+    for usual in ("y", "d", "o"):
+        if usual in own:
+            return usual
+    return (own or outputs)[0]
+
+
 def file_stem(operation: str) -> str:
     """What a manifest of the operation is called."""
     return operation.removesuffix(".op") if isinstance(operation, Text) else operation

@@ -7,6 +7,8 @@ argument is, is guessed by its name where the caller does not say it, and printe
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import importlib
 import pathlib
 import re
@@ -15,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .chips import Chip, chip_named
-from .described import OFFSETS, Compiled, Described, Grid, formats_of, is_real, manifest_of
+from .described import OFFSETS, Compiled, Described, Grid, formats_of, is_real, manifest_of, write_file
 from .errors import CannotRun, InputError, nearest
 from .report import Report
-from .texts import Text, row_of
+from .texts import Text, file_stem, row_of
 
 _POINTERS = {
     "bf16": "*bf16",
@@ -89,10 +91,11 @@ class Verification(Described):
 
     def export(self, folder: str | pathlib.Path, chips: Iterable[str | int]) -> list[Exported]:
         """Compiles for each chip, and for each configuration of an autotuned kernel."""
+        self.resolve()
         target = pathlib.Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         exported = []
-        found = configurations(self.kernel)
+        found = configurations(self.kernel, self.constants)
         for place, (kernel, own) in enumerate(found):
             for chip in map(chip_named, chips):
                 suffix = f"_{place}" if len(found) > 1 else ""
@@ -100,11 +103,20 @@ class Verification(Described):
                 exported.append(_export(self, kernel, own, chip, target, name))
         return exported
 
+    def folder(self) -> pathlib.Path:
+        """Where manifests are kept: one place for all that is said of the kernel, so that another
+        operation, format or constant of it has another."""
+        self.resolve()
+        said = {name: value for name, value in vars(self).items() if name not in ("kernel", "grid")}
+        said["operation"] = getattr(self.operation, "source", self.operation)
+        known = hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest()[:8]
+        return pathlib.Path("plumbline-out/triton") / f"{file_stem(self.operation)}-{known}"
+
     def verify(
         self,
         chips: Iterable[str | int] | str | int = ("sm_80", "sm_90"),
         *,
-        folder: str | pathlib.Path = "plumbline-out/triton",
+        folder: str | pathlib.Path | None = None,
         show: bool = True,
         on: str = "emulator",
         **options: Any,
@@ -114,11 +126,12 @@ class Verification(Described):
 
         if isinstance(chips, (str, int)):
             chips = [chips]
+        folder = self.folder() if folder is None else pathlib.Path(folder)
         exported = self.export(folder, chips)
         if show:
             for note in dict.fromkeys(note for export in exported for note in export.notes):
                 print(f"plumbline: {note}")
-            print(f"plumbline: manifests are in {pathlib.Path(folder)}")
+            print(f"plumbline: manifests are in {folder}")
         return verify([export.manifest for export in exported], on=on, **options)
 
 
@@ -136,6 +149,7 @@ def verify_triton(
     require: Sequence[str] = (),
     aligned: Sequence[str] = (),
     in_place: Mapping[str, str] | None = None,
+    zeroed: Sequence[str] = (),
     wide_offsets: bool = False,
     num_warps: int = 4,
     num_stages: int | None = None,
@@ -157,6 +171,8 @@ def verify_triton(
     require: what problems have to fulfill: ``"n <= BLOCK_SIZE"``.
     aligned: integer arguments that 16 divides in every launch, which Triton compiles for.
     in_place: outputs that the kernel writes over an input: ``{"dx": "dy"}``.
+    zeroed: outputs that are 0 before a launch, as what atomics add to is: ``["d"]``. Those of the
+        arguments that ``triton.autotune`` has in ``reset_to_zero`` are.
     wide_offsets: also problems in which rows times a leading dimension exceed 2^31 - 1, where a
         kernel that works offsets out in 32 bits fails.
     options: those of ``plumbline.verify``, and ``folder=`` and ``show=`` of the export.
@@ -173,6 +189,7 @@ def verify_triton(
         require=require,
         aligned=aligned,
         in_place=in_place or {},
+        zeroed=zeroed,
         wide_offsets=wide_offsets,
         num_warps=num_warps,
         num_stages=num_stages,
@@ -206,11 +223,13 @@ def _triton() -> Any:
         raise CannotRun(f"Triton is missing (pip install triton): {error}") from error
 
 
-def configurations(kernel: Any) -> list[tuple[Any, dict[str, Any]]]:
+def configurations(
+    kernel: Any, constants: Mapping[str, Any]
+) -> list[tuple[Any, dict[str, Any]]]:
     """The functions to compile, each with the constants and options of its configuration."""
     _triton()
     if hasattr(kernel, "configs"):  # an Autotuner
-        inner = configurations(kernel.fn)
+        inner = configurations(kernel.fn, constants)
         found = []
         for configuration in kernel.configs:
             own = dict(configuration.kwargs)
@@ -221,7 +240,14 @@ def configurations(kernel: Any) -> list[tuple[Any, dict[str, Any]]]:
     if hasattr(kernel, "arg_names") and hasattr(kernel, "params"):
         return [(kernel, {})]
     if hasattr(kernel, "fn") and hasattr(kernel, "values"):
-        raise InputError("triton.heuristics depend on arguments: give the kernel within, with constants=")
+        open_ones = [name for name in kernel.values if name not in constants]
+        if open_ones:
+            raise InputError(
+                f"{', '.join(open_ones)}: triton.heuristics work this out from the arguments of a "
+                f'launch. Say it for all problems, constants={{"{open_ones[0]}": ...}}, and which '
+                "problems they are, require=[...]"
+            )
+        return configurations(kernel.fn, constants)
     raise InputError(f"{kernel!r} is not a @triton.jit function")
 
 
@@ -266,14 +292,16 @@ def _export(
     name: str,
 ) -> Exported:
     launched = compiled_for(wanted, kernel, own, chip, name)
+    reset = [launched.arguments[one] for one in getattr(wanted.kernel, "reset_to_zero", None) or ()]
+    wanted = dataclasses.replace(wanted, zeroed=list(dict.fromkeys([*wanted.zeroed, *reset])))
     notes = list(launched.notes)
-    (folder / launched.compiled.file).write_text(launched.compiled.ptx, encoding="utf-8")
+    write_file(folder / launched.compiled.file, launched.compiled.ptx)
     wanted.write_text(folder)
     manifest = folder / f"{name}.toml"
     text = manifest_of(
         wanted, launched.compiled, launched.arguments, launched.constants, launched.formats
     )
-    manifest.write_text(text, encoding="utf-8")
+    write_file(manifest, text)
     if OFFSETS in text:
         notes.append(
             f"{kernel.__name__}: rows times a leading dimension are kept within 2^31 - 1; "
@@ -306,6 +334,11 @@ def _compile(
             types[name] = "constexpr"
             constants[name] = meant
         elif meant in row_of(wanted.operation).tensors:
+            if formats[meant] not in _POINTERS:
+                raise InputError(
+                    f"Triton has no pointers to {formats[meant]}, the format of {meant}: it has "
+                    f"{', '.join(_POINTERS)} (a tl.dot of f32 takes tf32, which no operation has)"
+                )
             types[name] = _POINTERS[formats[meant]]
             alignment[(place,)] = [["tt.divisibility", 16]]
         else:
@@ -466,8 +499,13 @@ def _launched(
             parameters.append(f"{'f32' if is_real(wanted.operation, meant) else 's32'} {meant}")
     entry = re.search(r"\.entry\s+(\w+)\s*\((.*?)\)", ptx, re.DOTALL)
     assert entry is not None
-    # Pointers to scratch memory, which Triton adds.
-    parameters += ["s64 0"] * (len(re.findall(r"\.param", entry[2])) - len(parameters))
+    # Pointers to scratch memory, which Triton adds: what descriptors are made in comes first.
+    added = len(re.findall(r"\.param", entry[2])) - len(parameters)
+    scratch = getattr(compiled.metadata, "global_scratch_size", 0) or 0
+    if added > 0 and scratch > 0:
+        parameters.append("ptr workspace")
+        added -= 1
+    parameters += ["s64 0"] * added
     threads = re.search(r"\.reqntid\s+(\d+)", ptx)
     return Compiled(
         file=f"{name}.ptx",
@@ -478,4 +516,5 @@ def _launched(
         parameters=parameters,
         block=[int(threads[1]) if threads else 32 * compiled.metadata.num_warps],
         shared=compiled.metadata.shared,
+        scratch=scratch,
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 from . import program
 from .chips import chip_named
-from .errors import error_of
+from .errors import InputError, error_of
 from .report import Report, read_record
 from .triton import Verification
 
@@ -53,8 +54,8 @@ def verify(
     A kernel that fails is no exception; ``Report.check`` makes it one. What could not be run at all
     is one: a manifest with an error, a kernel that does not exist, a filter that leaves no case.
     """
-    described = getattr(kernels, "plumbline", None)
-    if isinstance(described, Verification):  # a Triton kernel that says what it computes
+    described = described_of(kernels)
+    if described is not None:  # a Triton kernel that says what it computes
         return described.verify(
             chips if chips is not None else ("sm_80", "sm_90"),
             profile=profile,
@@ -94,6 +95,18 @@ def verify(
     return reports[0] if len(reports) == 1 else joined(reports)
 
 
+def described_of(kernel: Any) -> Verification | None:
+    """What ``plumbline.triton.computes`` says of a Triton kernel, whether it stands above or below
+    the kernel's other decorators."""
+    inner = kernel
+    while inner is not None:
+        described = getattr(inner, "plumbline", None)
+        if isinstance(described, Verification):
+            return dataclasses.replace(described, kernel=kernel)
+        inner = getattr(inner, "fn", None)
+    return None
+
+
 def joined(reports: Sequence[Report]) -> Report:
     """Several reports as one, which ended as the worst of them did."""
     codes = [report.exit_code for report in reports]
@@ -110,7 +123,20 @@ def _targets(kernels: Target | Iterable[Target]) -> tuple[list[str], list[str]]:
         kernels = [kernels]
     names: list[str] = []
     manifests: list[str] = []
+    if not isinstance(kernels, Iterable) or hasattr(kernels, "fn"):
+        raise InputError(
+            f"{kernels!r} is neither a manifest nor the name of a shipped kernel. Of a Triton kernel "
+            "verify_triton(kernel, operation, grid=...) says what it computes, or "
+            "@plumbline.triton.computes(operation, grid=...) above it"
+        )
     for kernel in kernels:
+        if not isinstance(kernel, (str, os.PathLike)):
+            raise InputError(f"{kernel!r} is no manifest and no name")
+        if (ending := os.fspath(kernel).rpartition(".")[2]) in ("cu", "ptx", "cubin"):
+            raise InputError(
+                f"{kernel} does not say what it computes: a manifest does (`plumbline init {kernel}` "
+                "drafts one)" + (", or verify_ptx(file, operation, ...)" if ending == "ptx" else "")
+            )
         is_path = isinstance(kernel, os.PathLike) or kernel.endswith(".toml")
         (manifests if is_path else names).append(os.fspath(kernel))
     return names, manifests

@@ -229,3 +229,24 @@ def test_nothing_is_imported_that_is_not_needed():
     assert subprocess.check_output([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(root)}, text=True).strip() == "[]"
 
 
+def test_a_gemm_of_f32():
+    rng = numpy.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(numpy.float32) for shape in ((9, 33), (33, 5)))
+    right = a.astype(float) @ b.astype(float)
+    assert assert_conforms(right.astype(numpy.float32), "gemm", a=a, b=b, chip=90).passed
+    with pytest.raises(plumbline.Broken):
+        assert_conforms((right + 1e-3).astype(numpy.float32), "gemm", a=a, b=b, chip=90)
+
+
+def test_block_scales_in_any_steps():
+    rng = numpy.random.default_rng(2)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((16, 256), (256, 24)))
+    scale_a, scale_b = (rng.uniform(0.5, 2, shape).astype(numpy.float32) for shape in ((16, 2), (2, 1)))
+    total = numpy.zeros((16, 24), numpy.float32)
+    for block in range(2):
+        k = slice(128 * block, 128 * block + 128)
+        part = (a[:, k].astype(float) @ b[k].astype(float)).astype(numpy.float32)
+        total += part * scale_a[:, block : block + 1] * scale_b[block]
+    assert assert_conforms(total, "gemm", a=a, b=b, scale_a=scale_a, scale_b=scale_b, chip="h200").passed
+    with pytest.raises(plumbline.Broken):
+        assert_conforms(total * numpy.float32(1.01), "gemm", a=a, b=b, scale_a=scale_a, scale_b=scale_b, chip="h200")

@@ -106,7 +106,7 @@ def test_packed_sequences():
     (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4)), "gemm needs b="),
     (lambda: text("gemm", zeros(3, 4, dtype=numpy.float64), a=zeros(3, 4), b=zeros(4, 4)), "A result in float64 is no kernel's"),
     (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4, dtype=numpy.uint16), b=zeros(4, 4)), "a is uint16, which plumbline has no format for"),
-    (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4), b=zeros(4, 4)), "gemm has no f32 for a (format of A); it has bf16, f16"),
+    (lambda: text("gemm", zeros(3, 4), a=zeros(3, 4), b=zeros(4, 4), scale_a=zeros(7)), "scale_a"),
     (lambda: text("gemm", zeros(3, 256, dtype=numpy.int64), a=zeros(3, 4), b=zeros(4, 256)), "d is s64 [3, 256]"),
     (lambda: text("gemm", {}, a=zeros(3, 4), b=zeros(4, 4)), "nothing to judge"),
     (lambda: text("gemm", {"e": zeros(3, 4)}, a=zeros(3, 4), b=zeros(4, 4)), "it has d"),

@@ -77,6 +77,14 @@ def test_choices_of_64_bits():
         assert_conforms({"weight": weight}, text, gate=gate, chip=90)
 
 
+def test_one_output_is_the_one_behind_the_arrow():
+    text = "operation f(x[m, n], r[m, n] inout) -> y[m, n]\n  r[i, j] = bf16(x[i, j] + r[i, j])\n  y[i, j] = 2 * r'[i, j]\n"
+    x, r = bf16(4, 8), bf16(4, 8, seed=2)
+    sums = (x.astype(float) + r.astype(float)).astype(ml_dtypes.bfloat16)
+    report = assert_conforms((2 * sums.astype(float)).astype(ml_dtypes.bfloat16), text, x=x, r=r, chip=90)
+    assert [output.name for output in report.records[0].cases[0].outputs] == ["y"]
+
+
 def test_sums_on_tensor_cores():
     text = "operation product(a[m, k], b[k, n]) -> d[m, n]\n  d[i, j] = max(sum[l] (a[i, l] * b[l, j]), 0)"
     a, b = bf16(9, 128), bf16(128, 16, seed=2)

@@ -4,7 +4,7 @@ something else than it is, or not at all."""
 import plumbline
 import pytest
 from plumbline.errors import InputError
-from plumbline.described import Expression
+from plumbline.described import Compiled, Described, Expression, formats_of, manifest_of
 from plumbline.triton import Verification, _guess, computes
 
 triton = pytest.importorskip("triton")
@@ -63,8 +63,10 @@ def test_offsets_beyond_32_bits(tmp_path, capsys):
 
 
 def test_what_is_written_over(tmp_path):
+    # Of a smaller tile several threads would load one element, and one of them store it: a race.
+    options = {**SMALL, "constants": {"BLOCK": 256, "num_warps": 8}}
     report = plumbline.verify_triton(
-        kernels.line_kernel, LINE, only="m<=5", folder=tmp_path, arguments={"stride_x": "ld_y"}, in_place={"y": "x"}, **SMALL)
+        kernels.line_kernel, LINE, only="m<=5", folder=tmp_path, arguments={"stride_x": "ld_y"}, in_place={"y": "x"}, **options)
     assert report.check().kernels["line_kernel_sm_90"].case_count > 20
 
 
@@ -114,16 +116,83 @@ def test_expressions():
     m = Expression("m")
     assert str(triton.cdiv(m, 64) * (m % 3)) == "(((m) + 63) / 64) * ((m) % 3)"
     assert str(2 + 3 * m - 1) == "(2 + (3 * (m))) - 1"
-    with pytest.raises(InputError, match="write it as a manifest's"):
-        bool(m)
+    for compares in (bool, lambda m: min(m, 132), lambda m: m == 1, lambda m: m > 3):
+        with pytest.raises(InputError, match="write it as a manifest's"):
+            compares(m)
 
 
 @pytest.mark.parametrize(("change", "says"), [
     ({"arguments": {"nothing": "x"}}, "has no argument 'nothing'"),
     ({"formats": {"x": "s32"}}, "x cannot be s32"),
-    ({"grid": lambda q: (q,) if isinstance(q, int) else q["nothing"]}, "nothing"),
+    ({"grid": lambda q: (q,) if isinstance(q, int) else q["nothing"]}, "the grid function raised KeyError: 'nothing'"),
+    ({"grid": None}, "grid=None is no grid"),
+    ({"formats": {"x": "tf32"}}, "x cannot be tf32"),
     ({"aligned": ["nothing"]}, "no argument 'nothing'")])
 def test_what_is_wrong(change, says, tmp_path):
-    with pytest.raises((InputError, KeyError)) as error:
+    with pytest.raises(InputError) as error:
         Verification(kernel=kernels.softmax_kernel, operation="softmax", **{**SOFTMAX, **change}).export(tmp_path, ["sm_80"])
+    assert says in str(error.value)
+
+
+def test_tensors_that_no_argument_is(tmp_path):
+    """Attention without a bias and a sink."""
+    wanted = Described(operation="attention", grid="m", arguments={"q": "q", "k": "k", "v": "v", "o": "o", "m": "queries"})
+    text = manifest_of(wanted, COMPILED, wanted.arguments, {}, formats_of(wanted, wanted.arguments))
+    for line in ('bias = ["none"]', 'sink = ["none"]', 'lse = ["none"]'):
+        assert line in text
+    wanted = Described(operation="gemm", grid="m", arguments={"a": "a", "b": "b", "bias": "bias", "c": "d"})
+    with pytest.raises(InputError, match='bias is an argument, so the problem has to say of what: problem={"bias": "row"} or '):
+        manifest_of(wanted, COMPILED, wanted.arguments, {}, formats_of(wanted, wanted.arguments))
+
+
+COMPILED = Compiled(file="k.ptx", summary="k", ptx="", target=90, entry="k", parameters=[], block=[32], shared=0)
+
+
+def test_a_grid_has_the_arguments_of_the_launch():
+    kernel = Verification(kernel=kernels.line_kernel, operation=LINE, **{**DESCRIBED, "grid": lambda META: (META["n"] * META["BLOCK"],)})
+    (exported,) = kernel.export(kernel.folder(), ["sm_90"])
+    assert 'grid = ["(n) * 64"]' in exported.manifest.read_text()
+
+
+DESCRIBED = {"constants": {"BLOCK": 64}, "formats": {"x": "f32", "y": "f32"}, "arguments": {"n": "n"}}
+
+
+def test_manifests_of_other_constants_lie_elsewhere():
+    one, same, other = (
+        Verification(kernel=kernels.line_kernel, operation=LINE, grid="m", constants={"BLOCK": block}) for block in (64, 64, 128))
+    assert one.folder() == same.folder() != other.folder()
+
+
+def test_descriptors_have_memory_of_their_own(tmp_path):
+    """tl.make_tensor_descriptor makes tensor maps in scratch memory."""
+    report = plumbline.verify_triton(
+        kernels.copied_by_descriptors, "operation copied(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, j]\n", grid="cdiv(m, 8)", chips=["sm_80", "sm_90"],
+        constants={"ROWS": 8, "COLUMNS": 64}, require=["n % 8 == 0", "ld_x % 8 == 0", "ld_y % 8 == 0"], only="m<=20 n<=80", corpus=False,
+        folder=tmp_path)
+    assert report.check().passed
+    assert 'workspace = "(ceil_div(m, 8)) * ' in (tmp_path / "copied_by_descriptors_sm_90.toml").read_text()
+
+
+def test_outputs_that_atomics_add_to():
+    report = plumbline.verify_triton(
+        kernels.summed_by_atomics, "operation totals(x[m, n]) -> y[m]\n  y[i] = sum[j] x[i, j]\n", grid=["m", "cdiv(n, 32)"], chips="sm_90",
+        formats={"x": "f32", "y": "f32"}, contract={"deterministic": False}, only="m<=5 n<=100", corpus=False)
+    assert report.check().passed
+
+
+def test_heuristics_are_said():
+    with pytest.raises(InputError, match='constants={"EVEN": ...}'):
+        plumbline.verify_triton(kernels.line_with_heuristics, LINE, grid="m", constants={"BLOCK": 64}, formats={"x": "f32", "y": "f32"})
+    report = plumbline.verify_triton(
+        kernels.line_with_heuristics, LINE, grid="m", constants={"BLOCK": 64, "EVEN": True}, formats={"x": "f32", "y": "f32"},
+        require=["n % 64 == 0"], chips="sm_90", only="m<=5 n<=128", corpus=False)
+    assert report.check().passed
+
+
+@pytest.mark.parametrize(("kernel", "says"), [
+    (kernels.line_kernel, "verify_triton"), (3, "neither a manifest nor the name"), ([3], "no manifest and no name"),
+    ("my.cu", "plumbline init my.cu"), ("my.ptx", "verify_ptx")])
+def test_what_says_nothing_of_its_operation(kernel, says):
+    with pytest.raises(InputError) as error:
+        plumbline.verify(kernel)
     assert says in str(error.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two kernels in the manner of Triton's tutorials: a softmax that walks over rows, and a GEMM with autotuned tiles in groups."""
+"""Kernels in the manner of Triton's tutorials: a softmax that walks over rows, a GEMM with autotuned tiles in groups, and small ones."""
 import triton
 import triton.language as tl
 
@@ -73,3 +73,31 @@ def silu_and_mul_kernel(x_ptr, y_ptr, n, ld_x, ld_y, BLOCK_SIZE: tl.constexpr):
         gate = tl.load(x_ptr + row * ld_x + j, mask=mask, other=0.0).to(tl.float32)
         up = tl.load(x_ptr + row * ld_x + n + j, mask=mask, other=0.0).to(tl.float32)
         tl.store(y_ptr + row * ld_y + j, (gate * tl.sigmoid(gate) * up).to(tl.bfloat16), mask=mask)
+
+
+@triton.jit
+def copied_by_descriptors(y, x, m, n, ld_y, ld_x, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, shape=[m, n], strides=[ld_x, 1], block_shape=[ROWS, COLUMNS])
+    target = tl.make_tensor_descriptor(y, shape=[m, n], strides=[ld_y, 1], block_shape=[ROWS, COLUMNS])
+    row = tl.program_id(0) * ROWS
+    for column in range(0, n, COLUMNS):
+        target.store([row, column], source.load([row, column]))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 32}, num_warps=1)], key=["n"], reset_to_zero=["y"])
+@triton.jit
+def summed_by_atomics(y, x, stride_x, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + row * stride_x + columns, mask=columns < n, other=0.0)
+    tl.atomic_add(y + row, tl.sum(values, axis=0))
+
+
+@triton.heuristics({"EVEN": lambda arguments: arguments["n"] % arguments["BLOCK"] == 0})
+@triton.jit
+def line_with_heuristics(y, x, stride_y, stride_x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    row = tl.program_id(0)
+    for first in range(0, n, BLOCK):
+        columns = first + tl.arange(0, BLOCK)
+        values = tl.load(x + row * stride_x + columns) if EVEN else tl.load(x + row * stride_x + columns, mask=columns < n)
+        tl.store(y + row * stride_y + columns, values * 3 + 8, mask=columns < n)

@@ -64,7 +64,8 @@ VectorSize scaled_vector_size(std::span<const VectorSize> parts, std::span<const
   return size;
 }
 
-APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled) {
+APriori::APriori(const BoundModel& model, std::int64_t k)
+    : scaled_(model.scaled), any_scaling_(model.any_scaling.has_value()) {
   const bound::NodePlan plan(model);
   const std::int64_t addends = plan.addends(k);
   const double length = static_cast<double>(addends);
@@ -95,8 +96,8 @@ APriori::APriori(const BoundModel& model, std::int64_t k) : scaled_(model.scaled
   const bool flushes = model.flushes || (split && model.join == Join::f32_atomic);
   // What operands and factors that are taken for 0 cost is known to the running bound alone.
   const bool flushes_factors = model.flushes && (model.fma || model.scaled);
-  // Nor does norms' arithmetic know of f16's range.
-  const bool is_unknown = flushes_factors || model.has_f16_results();
+  // Nor does norms' arithmetic know of f16's range, or of steps between scales.
+  const bool is_unknown = flushes_factors || model.has_f16_results() || model.any_scaling;
   // Multiples of the smallest normal number are never flushed.
   least_lattice_ = is_unknown ? kInfinity
                    : flushes  ? bound::kF32Minimum

@@ -36,8 +36,8 @@ class APriori {
  public:
   APriori(const BoundModel& model, std::int64_t k);
 
-  // No accumulator comes near f32's range.
-  bool cannot_overflow(double magnitude) const { return magnitude < 0x1p124; }
+  // No accumulator comes near f32's range, nor does a step between scales.
+  bool cannot_overflow(double magnitude) const { return !any_scaling_ && magnitude < 0x1p124; }
 
   // Every order and grouping of the sum is exact (never said of a scaled promotion): all terms are
   // multiples of `lattice`, and no partial sum needs more bits than every format on the way keeps.
@@ -56,7 +56,7 @@ class APriori {
 
  private:
   double exact_steps_, least_lattice_, relative_, absolute_;
-  bool growth_known_, scaled_;
+  bool growth_known_, scaled_, any_scaling_;
 };
 
 }  // namespace plumbline

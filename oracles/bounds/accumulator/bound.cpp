@@ -145,6 +145,32 @@ AccumulatorBound join_with_flushes(std::span<const AccumulatorBound> parts,
   return total;
 }
 
+// In steps a product of x and two scales of this size may leave f32's range and come back to it.
+// True: so may the scales' own product, and nothing is known.
+bool note_range(AccumulatorBound& product, const AccumulatorBound& x, double factor,
+                double largest) {
+  constexpr double kSafe = 0x1p127;
+  if (std::isinf(factor)) product.classes.add(ResultClass::nan);  // x times the other may be 0
+  const bool unknown = std::isinf(factor) && largest * largest >= kSafe;
+  if (!unknown && most(x.sum, x.drift) * largest < kSafe) return false;
+  for (const ResultClass one : {ResultClass::finite, ResultClass::plus_infinity,
+                                ResultClass::minus_infinity, ResultClass::nan})
+    product.classes.add(one);
+  if (unknown) product.drift = 0x1p200;
+  return unknown;
+}
+
+// Of x times two scales in steps (docs/bounds/accumulator.md, "Scales in any steps"): three
+// roundings, and what each step may lose among subnormal numbers.
+void note_scaling(AccumulatorBound& product, const AccumulatorBound& x, double largest,
+                  bool flushes) {
+  const double reach = most(x.sum, x.drift);
+  double lost = 4 * 0x1p-24 * most(product.sum, product.drift) + 0x1p-148 * (1 + largest + reach);
+  if (flushes) lost += 4 * kF32Minimum * (1 + largest) * (1 + reach);
+  product.drift = (product.drift + lost * kRoundUp) * kRoundUp;
+  product.lattice = 0x1p-300;  // of a product that no step has rounded
+}
+
 // What an addition may lose: x, the other operand, and the sum.
 void note_flushes(AccumulatorBound& x, double other_lattice) {
   if (smaller(x.lattice, other_lattice) < kF32Minimum)
@@ -242,10 +268,13 @@ void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& addend,
 }
 
 void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, double factor,
-                bool flushes) {
+                bool flushes, std::optional<double> any_scaling) {
   AccumulatorBound product;
   product.classes = classes_of_product(x, factor, flushes);
-  if (factor == 0 || !std::isfinite(factor) || x.is_zero()) {
+  if (any_scaling && note_range(product, x, factor, *any_scaling))
+    return add_and_round(accumulator, product, kNearestF32);
+  const bool is_lost = factor == 0 && !any_scaling;
+  if (is_lost || !std::isfinite(factor) || x.is_zero()) {
     accumulator.classes = ClassSet::of_sum(accumulator.classes, product.classes);
     return;
   }
@@ -262,6 +291,7 @@ void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, double
       product.drift = (product.drift + size * most(x.sum, x.drift)) * kRoundUp;
     note_flushes(product, accumulator.lattice);
   }
+  if (any_scaling) note_scaling(product, x, *any_scaling, flushes);
   add_and_round(accumulator, product, kNearestF32);  // also from zero: a product has 48 bits
 }
 

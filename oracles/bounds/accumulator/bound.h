@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -87,9 +88,11 @@ void add_fused(AccumulatorBound& accumulator, double product, double lowest, dou
 void add_rounded(AccumulatorBound& accumulator, const AccumulatorBound& x,
                  const NearestRounding& rounding, bool flushes = false);
 
-// accumulator = fma(x, factor, accumulator) in f32. `x.classes` may be anything.
+// accumulator = fma(x, factor, accumulator) in f32. `x.classes` may be anything. With
+// `any_scaling` (BoundModel) the factor is the rounded product of two scales, which x is multiplied
+// by in any steps.
 void add_scaled(AccumulatorBound& accumulator, const AccumulatorBound& x, double factor,
-                bool flushes = false);
+                bool flushes = false, std::optional<double> any_scaling = {});
 
 // The sum of a split's parts.
 AccumulatorBound join_parts(std::span<const AccumulatorBound> parts, Join join, bool flushes);

@@ -31,7 +31,8 @@ std::optional<BoundModel> bound_model(const Contract& contract, int sm, FormatId
   model.interval = contract.interval;
   model.parts = contract.parts;
   model.join = contract.join;
-  model.scaled = contract.promotion == Promotion::scaled_fma;
+  model.scaled = contract.scales_sums();
+  if (contract.promotion == Promotion::scaled) model.any_scaling = 0;
   model.flushes = contract.subnormals_flushed;
   model.a_minimum_exponent = minimum_exponent(a);
   model.b_minimum_exponent = minimum_exponent(b);

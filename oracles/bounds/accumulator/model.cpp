@@ -70,7 +70,7 @@ class Machine {
     float total = 0;
     for (std::int64_t base = begin; base < end; base += contract_.interval) {
       const float fresh = chain(base, std::min(end, base + contract_.interval));
-      if (contract_.promotion == Promotion::scaled_fma) {
+      if (contract_.scales_sums()) {
         const auto interval = static_cast<std::size_t>(base / contract_.interval);
         total = fma(fresh, factors_.empty() ? 1.0f : static_cast<float>(factors_[interval]), total);
       } else {

@@ -120,7 +120,7 @@ AccumulatorBound part(const BoundModel& model, const NodePlan& plan, const Terms
     const std::int64_t interval = base / model.interval;
     if (scales.classes != nullptr)
       fresh.classes = ClassSet::of_sum(fresh.classes, scales.classes[interval]);
-    add_scaled(total, fresh, scales.factors[interval], model.flushes);
+    add_scaled(total, fresh, scales.factors[interval], model.flushes, model.any_scaling);
   }
   return total;
 }

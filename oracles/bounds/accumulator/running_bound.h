@@ -34,7 +34,9 @@ struct BoundModel {
   Schedule schedule = Schedule::sequential;
   std::int64_t interval = 0, parts = 1;  // parts: of split_k, runs and any
   Join join = Join::f32_ordered;
-  bool scaled = false;   // promote: by fma with a factor per interval instead of by addition
+  bool scaled = false;  // promote: by fma with a factor per interval instead of by addition
+  // scaled: by any steps that multiply by both scales, of which none that is finite is larger.
+  std::optional<double> any_scaling{};
   bool flushes = false;  // f32 operations outside of the unit may take numbers below 2^-126 for 0
   // Of the operand formats; 0 where a node adds groups of products, whose exponent is that of their
   // scales (NodeModel::group).

@@ -352,7 +352,7 @@ RunningBounds bounds_of(const BoundModel& model, std::int64_t k, const LaneFacto
                         const std::array<bool, kPanelLanes>& beyond, const Part& part,
                         const Flushes& flushes, const Again& again) {
   RunningBounds bounds;
-  if (model.is_open() || model.has_f16_results()) {
+  if (model.is_open() || model.has_f16_results() || model.any_scaling) {
     for (std::size_t lane = 0; lane < kPanelLanes; ++lane) bounds[lane] = again(lane);
     return bounds;
   }

@@ -70,6 +70,13 @@ std::string schedule_line(const Contract& contract) {
     case Schedule::sequential:
       break;
     case Schedule::promote:
+      if (contract.promotion == Promotion::scaled) {
+        return fmt::format(
+            "order: increasing k, a fresh accumulator p every {} of k, each added to an f32 sum "
+            "times the scales that change along k, one after the other or their product, with or "
+            "without fma",
+            contract.interval);
+      }
       if (contract.promotion == Promotion::scaled_fma) {
         return fmt::format(
             "order: increasing k, a fresh accumulator p every {} of k, each taken into an f32 sum "
@@ -212,7 +219,7 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
   }
   if (block_scale) {
     const std::int64_t length = unit_model(sm, a, b)->node.products;
-    if (promotion == Promotion::scaled_fma) {
+    if (scales_sums()) {
       return bad(fmt::format("scales are applied twice: by {} and by promotion \"{}\"",
                              word_of(unit_of(*this)), word_of(promotion)),
                  "keep the one the kernel does");
@@ -227,7 +234,7 @@ Status Contract::check(int sm, FormatId a, FormatId stored_b) const {
     return bad(fmt::format("schedule promote has interval {}", interval),
                "give the k per fresh accumulator, as 128");
   }
-  if (promotion == Promotion::scaled_fma && schedule != Schedule::promote) {
+  if (scales_sums() && schedule != Schedule::promote) {
     return bad(fmt::format("promotion \"{}\" has nothing to promote under schedule {}",
                            word_of(promotion), word_of(schedule)),
                "block scales need schedule promote");

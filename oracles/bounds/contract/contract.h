@@ -48,6 +48,8 @@ enum class Promotion : std::uint8_t {
   scaled_fma,  // sum = fma(p, fl(scale_a * scale_b), sum): block scales of this interval of k. The
                // product of the two scales is rounded to f32 once and belongs to the function, not
                // to its error. A sum starts at +0. Of int32 sums p is the f32 nearest to each
+  scaled,      // the same function by any steps: p times one scale after the other, or times their
+               // product, then an addition, with or without fma. Bits are left open
 };
 
 // What an activation is, as a function of real numbers.
@@ -134,8 +136,11 @@ struct Contract {
   // e4m3 (ue4m3, without its sign) as in ue8m0.
   std::int64_t scale_depth(FormatId a, FormatId b) const;
 
+  // Block scales multiply sums, of intervals of k, and not operands in the instruction.
+  bool scales_sums() const { return promotion != Promotion::add; }
+
   // Sums are integers modulo 2^32 to the end: nothing of them is bounded.
-  bool exact_integers() const { return unit == Unit::int32 && promotion != Promotion::scaled_fma; }
+  bool exact_integers() const { return unit == Unit::int32 && !scales_sums(); }
 
   // Where accumulators begin and end, and how they are added, is not said.
   bool order_is_open() const { return schedule == Schedule::any || schedule == Schedule::runs; }

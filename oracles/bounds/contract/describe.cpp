@@ -52,8 +52,8 @@ constexpr WordTable<Join, 4> kJoins{
     {"f32 ordered", "f32 any order", "f32 atomic", "bf16"},
     {Join::f32_ordered, Join::f32_any_order, Join::f32_atomic, Join::bf16}};
 
-constexpr WordTable<Promotion, 2> kPromotions{{"add", "scaled fma"},
-                                              {Promotion::add, Promotion::scaled_fma}};
+constexpr WordTable<Promotion, 3> kPromotions{
+    {"add", "scaled fma", "scaled"}, {Promotion::add, Promotion::scaled_fma, Promotion::scaled}};
 
 constexpr WordTable<Activation, 5> kActivations{
     {"none", "relu", "gelu", "gelu_tanh", "silu"},

@@ -41,7 +41,7 @@ std::string SumSchedule::words() const {
 
 std::optional<SumSchedule> fixed_schedule(const Contract& contract) {
   if (contract.exact_integers() || contract.subnormals_flushed || contract.order_is_open() ||
-      contract.output.rounding == Rounding::stochastic)
+      contract.promotion == Promotion::scaled || contract.output.rounding == Rounding::stochastic)
     return std::nullopt;
   SumSchedule schedule;
   schedule.instruction_k = contract.instruction_k;

@@ -25,6 +25,21 @@ std::vector<VectorSize> sizes_of(const std::vector<float>& vectors, std::int64_t
   return sizes;
 }
 
+float value_of(const Tensor& tensor, std::uint64_t bits) {
+  return static_cast<float>(to_double(format(tensor.layout.format), bits));
+}
+
+double largest_scale(const GemmProblem& problem) {
+  double largest = 0;
+  for (const Tensor* scales : {problem.scale_a, problem.scale_b}) {
+    for (std::int64_t p = 0; scales != nullptr && p < scales->layout.count(); ++p) {
+      const double size = std::fabs(static_cast<double>(value_of(*scales, scales->bits(p))));
+      if (std::isfinite(size)) largest = std::max(largest, size);
+    }
+  }
+  return largest;
+}
+
 std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmProblem& problem) {
   const FormatId a = problem.a->layout.format, b = problem.b->layout.format;
   PLUMB_ASSERT(contract.check(sm, a, b).ok());
@@ -33,11 +48,8 @@ std::optional<BoundModel> model_of(const Contract& contract, int sm, const GemmP
   PLUMB_ASSERT(model.has_value());
   // Without scales fma(p, 1, sum) is an addition.
   model->scaled = problem.block_scaled() && !contract.block_scale;
+  if (model->any_scaling) model->any_scaling = largest_scale(problem);
   return model;
-}
-
-float value_of(const Tensor& tensor, std::uint64_t bits) {
-  return static_cast<float>(to_double(format(tensor.layout.format), bits));
 }
 
 EpilogueScalars scalars_of(const GemmProblem& problem) {

@@ -283,7 +283,7 @@ std::vector<GemmFault> integers_in_f32(const PreparedGemm& gemm) {
 }
 
 std::vector<GemmFault> scales_in_turn(const PreparedGemm& gemm) {
-  if (gemm.contract.block_scale) return {};
+  if (gemm.contract.block_scale || gemm.contract.promotion == Promotion::scaled) return {};
   if (!gemm.scales || !along_k(gemm.problem)) return {};
   GemmFault turn(
       gemm, "scale_a and scale_b were applied one after the other, not as their rounded product");

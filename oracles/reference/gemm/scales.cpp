@@ -167,9 +167,10 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
   }
   if (!problem.block_scaled()) return {};
   if (contract.block_scale) return check_block_scales(problem, contract);
-  if (contract.promotion != Promotion::scaled_fma) {
+  if (!contract.scales_sums()) {
     return bad(
-        fmt::format("scales along k need promotion \"{}\"", word_of(Promotion::scaled_fma)),
+        fmt::format("scales along k need promotion \"{}\" or \"{}\"",
+                    word_of(Promotion::scaled_fma), word_of(Promotion::scaled)),
         "or a unit with .block_scale, which applies them itself; or use tensor, row or column "
         "scales");
   }

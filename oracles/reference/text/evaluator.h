@@ -158,13 +158,19 @@ class Evaluator {
     if ((++ticks_ & 1023) == 0) stop_if_given_up();
   }
 
-  // What was computed of one step.
+  // What was computed of one step. An element of integers is one thing as an integer, which other
+  // steps read, and another as a number, which is judged: each is known by itself.
+  template <typename Kind>
+  struct KeptAs {
+    std::vector<std::uint8_t> known;
+    std::vector<Kind> values;
+  };
+
   struct Kept {
     std::int64_t row = -1;
-    std::vector<std::uint8_t> known;
-    std::vector<Value> reals;
-    std::vector<std::int64_t> integers;
-    std::vector<Truth> truths;
+    KeptAs<Value> reals;
+    KeptAs<std::int64_t> integers;
+    KeptAs<Truth> truths;
   };
 
   // What a reduction was for some indices: those before, and the last ones again, as they often are.
@@ -223,8 +229,7 @@ class Evaluator {
 
   // Where the element is kept: `compute` says what it is where it is not known yet.
   template <typename Kind, typename Compute>
-  const Kind& kept(int step, std::int64_t index, std::vector<Kind> Kept::* values,
-                   Compute compute) {
+  const Kind& kept(int step, std::int64_t index, KeptAs<Kind> Kept::* as, Compute compute) {
     Kept& kept = kept_[static_cast<std::size_t>(step)];
     const std::span<const std::int64_t> shape = instance_.step_shape(step);
     std::int64_t at = index, size = instance_.step_elements(step);
@@ -234,16 +239,21 @@ class Evaluator {
       at = index % size;
       if (row != kept.row) {
         kept.row = row;
-        kept.known.assign(static_cast<std::size_t>(size), 0);
+        kept.reals.known.clear();
+        kept.integers.known.clear();
+        kept.truths.known.clear();
       }
     }
-    if (kept.known.empty()) kept.known.assign(static_cast<std::size_t>(size), 0);
-    if ((kept.*values).empty()) (kept.*values).resize(static_cast<std::size_t>(size));
+    auto& [known, values] = kept.*as;
+    if (known.empty()) {
+      known.assign(static_cast<std::size_t>(size), 0);
+      values.resize(static_cast<std::size_t>(size));
+    }
     const auto i = static_cast<std::size_t>(at);
-    Kind& value = (kept.*values)[i];
-    if (kept.known[i] != 0) return value;
+    Kind& value = values[i];
+    if (known[i] != 0) return value;
     value = compute(instance_.locate(step, index, slots_));
-    kept.known[i] = 1;
+    known[i] = 1;
     return value;
   }
 

@@ -81,14 +81,17 @@ Form special(const Span& a, double value, double error) {
   return out;
 }
 
-// What is known of the exact value of an operation on these.
+// What is known of the exact value of an operation on these. It is infinite where one of them is,
+// or is 0 (1 / 0); else double has overflowed, and nothing is known.
 double error_of(std::span<const Form> of, double value) {
-  double error = std::fabs(value) * kLibrary + 0x1p-1074;
+  bool at_end = false, of_zero = false;
   for (const Form& one : of) {
     if (one.error != 0) return kInfinity;
-    if (value == 0 && one.value == 0) error = 0;
+    of_zero = of_zero || one.value == 0;
+    at_end = at_end || one.value == 0 || std::isinf(one.value);
   }
-  return error;
+  if (std::isinf(value)) return at_end ? 0 : kInfinity;
+  return value == 0 && of_zero ? 0 : std::fabs(value) * kLibrary + 0x1p-1074;
 }
 
 // exact value: two_sum tells what was rounded away.
@@ -294,9 +297,14 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
   return out;
 }
 
+// x^2 is two factors, which others may come between: (c * x) * x.
+std::int64_t factors_of(const Expression& node) {
+  return node.op == Op::function && node.function == Function::square ? 2 : 1;
+}
+
 // Of three factors and more some may be multiplied first: their product may overflow, or be lost
 // below 2^-126, where that of all does not.
-Form Forms::special_product(std::span<const Form> of) const {
+Form Forms::special_product(const Expression& node, std::span<const Form> of) const {
   Span out{1, 1, false};
   double value = 1, most = 1, least = 1;  // of any of them together
   for (const Form& one : of) {
@@ -307,9 +315,11 @@ Form Forms::special_product(std::span<const Form> of) const {
     most *= std::max({1.0, std::fabs(range.low), std::fabs(range.high)});
     least *= range.has(0) ? 0 : std::min({1.0, std::fabs(range.low), std::fabs(range.high)});
   }
-  const double roundings = gamma(static_cast<std::int64_t>(of.size()) - 1);
+  std::int64_t factors = 0;
+  for (const ExpressionPtr& child : node.children) factors += factors_of(*child);
+  const double roundings = gamma(factors - 1);
   double absolute = tiny();
-  if (of.size() > 2 && out.numbers()) {
+  if (factors > 2 && out.numbers()) {
     const bool overflows = most > kLargest, lost = least < kSmallest;
     if (lost) {
       out = hull(out, {0, 0, false});
@@ -329,15 +339,16 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
   bool points = true;
   double largest = 1;  // that some factors together may be
   for (std::size_t i = 0; i < of.size(); ++i) {
-    if (of[i].special) return special_product(of);
+    if (of[i].special) return special_product(node, of);
     const InPlace placed(node, i, of[i]);
     const Form& b = *placed;
     const double value = out.value, error = out.error;  // of the factors before
     const double reach_a = out.reach(), reach_b = b.reach();
     const bool one = b.value == 1 && reach_b == 0 && b.error == 0;
-    factors += one ? 0 : 1;
+    const std::int64_t as_factors = factors_of(*node.children[i]);
+    factors += one ? 0 : as_factors;
     points = points && reach_b == 0 && b.error == 0;
-    not_powers += b.value != 0 && !is_power_of_two(b.value) ? 1 : 0;
+    not_powers += b.value != 0 && !is_power_of_two(b.value) ? as_factors : 0;
     largest *= std::max(1.0, std::fabs(b.value) + reach_b + b.error);
     out.value = value * b.value;
     const bool exact = std::fma(value, b.value, -out.value) == 0 && std::fabs(out.value) > 0x1p-900;
@@ -351,7 +362,7 @@ Form Forms::product(const Expression& node, std::span<const Form> of) const {
     for (std::size_t s = 0; s < out.symbols.size(); ++s)
       out.symbols[s] = value * b.symbols[s] + b.value * out.symbols[s];
   }
-  if (largest > kLargest && factors > 1) return special_product(of);
+  if (largest > kLargest && factors > 1) return special_product(node, of);
   if (factors <= 1) return out;
   const double reach = out.reach() + out.error, size = std::fabs(out.value);
   const bool lost_between = factors > 2 && size + reach > 0 && size - reach < kSmallest * largest;

@@ -163,7 +163,7 @@ class Forms {
   void check(Form& a) const;
   Form special_sum(const Expression& node, std::span<const Form> of, double value,
                    double error) const;
-  Form special_product(std::span<const Form> of) const;
+  Form special_product(const Expression& node, std::span<const Form> of) const;
 
   Arithmetic arithmetic_;
   std::shared_ptr<const ProductSums> products_;  // null: there are none

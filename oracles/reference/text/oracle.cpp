@@ -331,6 +331,28 @@ std::string range_words(const F32Range& range) {
 
 }  // namespace
 
+// Whether outputs are what conforming kernels have before the last rounding, cut off, and not what
+// is nearest to it.
+bool TextOracle::is_truncated(int step, const Format& f, const Tensor& got) const {
+  constexpr std::int64_t kMostElements = 4096;
+  if (f.is_integer || f.storage_bits >= 32 || f.id == FormatId::ue8m0) return false;
+  Evaluator<Forms> evaluator = forms();
+  const std::int64_t elements = std::min(kMostElements, instance_.step_elements(step));
+  const auto cut = [&](float x) {
+    return to_double(
+        f, encode(f, static_cast<double>(x), {Rounding::toward_zero, Overflow::saturate, 0}));
+  };
+  bool any = false;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const RangedElement element = ranged(evaluator.element(step, i));
+    const double stored = to_double(f, got.bits(i));
+    if (!element.range.has_numbers() || !std::isfinite(stored)) continue;
+    if (!(cut(element.range.low) <= stored && stored <= cut(element.range.high))) return false;
+    any = any || !range_verdict(f, i, stored_in(f, element), got.bits(i)).pass;
+  }
+  return any;
+}
+
 NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
   // Twice those of the longest text in the tree, whose 998 are checked in 33 ms.
   constexpr std::size_t kMostEdits = 2000;
@@ -397,7 +419,22 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
   if (!arithmetic_.begins_with_addend && gives(instance_, begun))
     fitting.add({.words = "sums begin with what is added to them; if that is meant, the contract "
                           "says sum_start = \"addend\""});
+  Arithmetic in_any_order = arithmetic_;
+  in_any_order.lanes = 0;
+  in_any_order.any_order = true;
+  if (!arithmetic_.any_order && gives(instance_, in_any_order))
+    fitting.add({.words =
+                     "sums are added up term by term; if that is meant, the contract says sums "
+                     "= \"any\"",
+                 .unlikely = true});
+  if (is_truncated(step, f, got))
+    fitting.add({.words = "the output was truncated, not rounded to nearest"});
+  // What is stored in a format has been rounded to it.
+  const std::string as_stored = fmt::format(
+      "line {}: rounded to {}",
+      instance_.program().steps[static_cast<std::size_t>(step)].pieces[0].place.line, f.name);
   for (const Edit& edit : single_edits(instance_.program().text, kMostEdits)) {
+    if (edit.name == as_stored) continue;
     auto program = check_operation(edit.text);
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());

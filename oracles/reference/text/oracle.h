@@ -66,6 +66,8 @@ class TextOracle final : public CaseOracle {
   std::vector<std::int64_t> sampled(int output, const JudgeOptions& options) const;
   bool agrees(int output, std::int64_t index, double referee) const;
 
+  bool is_truncated(int step, const Format& f, const Tensor& got) const;
+
   // The simple faults that would give all of these outputs.
   NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;
 

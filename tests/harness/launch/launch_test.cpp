@@ -321,6 +321,27 @@ TEST_F(Launches, NeedAThreadAndNoNegativeGrid) {
               HasSubstr("three.toml:24:9: `grid` is -3 for"));
 }
 
+// What a caller sets to 0: its padding is as that of other outputs.
+TEST_F(Launches, SetOutputsToZeroWhereTheManifestSaysSo) {
+  const Result<Manifest> zeroed =
+      parse_manifest(with("workspace =", "zeroed = [\"d\"]\nworkspace ="), "three.toml");
+  ASSERT_TRUE(zeroed) << zeroed.error().text();
+  kernel = *zeroed;
+  bool is_zero = false;
+  when("join", [&](LaunchOutcome&) {
+    const std::vector<std::byte>& memory = device.labeled("d").bytes;
+    for (const std::size_t element : {0u, 4u, 8u, 20u})  // of rows of 5 that lie 8 apart
+      EXPECT_EQ(memory[4 * element], std::byte{0}) << element;
+    EXPECT_NE(memory[4 * 5], std::byte{0}) << "between the rows";
+    is_zero = true;
+  });
+  const Result<LaunchResult> result = launch("m=3 n=5 k=4 splits=2 ldd=8");
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(is_zero);
+  EXPECT_EQ(result->unwritten, 0);
+  EXPECT_THAT(result->findings, IsEmpty());
+}
+
 // d lies where c does: it holds c before each launch, and no change of c is a finding.
 TEST_F(Launches, WriteOverAnInputWhereTheManifestSaysSo) {
   std::string text = with("workspace =", "in_place = {d = \"c\"}\nworkspace =");

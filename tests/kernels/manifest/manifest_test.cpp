@@ -97,6 +97,18 @@ TEST(Manifest, InPlacePairsHaveOneFormatAndTheOutputsLayout) {
   EXPECT_EQ(spec("c").layout.strides, spec("d").layout.strides);
 }
 
+TEST(Manifest, OutputsThatAreZeroedAreOutputs) {
+  const auto zeroed = [](const std::string& names) {
+    return parse_manifest(
+        replaced(read_file(shipped_manifest_path()), "computes", names + "\ncomputes"), "k.toml");
+  };
+  const Result<Manifest> manifest = zeroed("zeroed = [\"d\"]");
+  ASSERT_TRUE(manifest) << manifest.error().text();
+  EXPECT_EQ(manifest->zeroed, std::vector<std::string>{"d"});
+  EXPECT_THAT(zeroed("zeroed = [\"c\"]").error().text(), HasSubstr("\"c\" is not known here"));
+  EXPECT_THAT(zeroed("zeroed = \"d\"").error().text(), HasSubstr("must be an array"));
+}
+
 TEST(Manifest, TheShippedContractIsTheKernels) {
   const Contract contract = shipped().contract(gemm("m=1 n=1 k=1"), "d");
   EXPECT_EQ(contract.unit, Unit::tensor_core);
@@ -415,7 +427,7 @@ const Mistake kMistakes[] = {
     {"require = 'm", "require = 'mm", "mm <=", R"(there is no field "mm" (did you mean "m"?))"},
     {"reason  = \"m", "# \"m", "[[domain]]", R"("reason" is missing (add reason = "k must be a multiple of 8"))"},
     {"free   = [\"batch\"", "free   = [\"zero_b\", \"batch\"", "[contract]", R"(zero points 0 and 1 need unit int32 (leave zero_a and zero_b at 0))"},
-    {"c      = [\"auto\"", "scale_a = [\"tensor\", \"1x128\"]\nc      = [\"auto\"", "[contract]", R"(scales along k need promotion "scaled fma" (or a unit with .block_scale, which applies them itself; or use tensor, row or column scales))"},
+    {"c      = [\"auto\"", "scale_a = [\"tensor\", \"1x128\"]\nc      = [\"auto\"", "[contract]", R"(scales along k need promotion "scaled fma" or "scaled" (or a unit with .block_scale, which applies them itself; or use tensor, row or column scales))"},
     {"mma.sync\"\n", "mma_sync\"\n", "mma_sync", R"("mma_sync" is not known here (did you mean "mma.sync"? it is one of "mma.sync", "wgmma", "tcgen05", "fma.f32", "int32", "mma.sync.block_scale", "tcgen05.block_scale"))"},
     {"mma.sync\"\n", "wgmma\"\n", "[contract]", "sm_80 has no wgmma for bf16 with an f32 accumulator (choose another target or another unit)"},
     {"\"sequential\"", "\"sequental\"", "sequental", R"("sequental" is not known here (did you mean "sequential"? it is one of "sequential", "promote", "split_k", "runs", "any"))"},

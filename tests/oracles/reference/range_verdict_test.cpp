@@ -35,6 +35,16 @@ TEST(RangeVerdict, WhereAllOfTheRangeIsBeyondItNanAloneIsAdmissible) {
   EXPECT_TRUE(verdict(FormatId::e4m3, -600, -500, kMinusLargest).class_mismatch);
 }
 
+// ue8m0 has no sign: of a number below 0 the magnitude is stored.
+TEST(RangeVerdict, ScalesBelowZeroHaveTheirMagnitude) {
+  const auto code = [](double x) { return encode(format(FormatId::ue8m0), x); };
+  for (const double x : {0x1p-126, 0x1p-30, 0x1p-10})
+    EXPECT_TRUE(verdict(FormatId::ue8m0, -0x1p-10F, 0x1p-12F, code(x)).pass) << x;
+  EXPECT_FALSE(verdict(FormatId::ue8m0, -0x1p-10F, 0x1p-12F, code(0x1p-9)).pass);
+  EXPECT_TRUE(verdict(FormatId::ue8m0, -0x1p-10F, -0x1p-12F, code(0x1p-11)).pass);
+  EXPECT_FALSE(verdict(FormatId::ue8m0, -0x1p-10F, -0x1p-12F, code(0x1p-13)).pass);
+}
+
 TEST(RangeVerdict, NanIsNotAdmissibleWithinTheFormat) {
   EXPECT_TRUE(verdict(FormatId::e4m3, -448, 0, kNan).class_mismatch);
   // e5m2 has infinities.

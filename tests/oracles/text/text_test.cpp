@@ -73,7 +73,8 @@ const Wrong kWrong[] = {
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j] x[i, j]",
      "2:15: expected ',' and a rank, not ']' (top[j, 0] x[j] is where the largest is)"},
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j, j] x[i, j]",
-     "2:17: there is no 'j' here (it is no size, scalar, tensor, index or step above)"},
+     "2:17: 'j' is the index of a reduction, and this is outside of it (a sum takes one factor, or "
+     "what is in parentheses: sum[j] ((1 - x[j]) * y[j]))"},
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j, m - 1] x[i, j]",
      "2:3: a rank is a number, or an index of the left side (as s in id[i, s])"},
     {"operation f(x[m, n]) -> y[m]: s32\n  y[i] = top[j, 0 if x[i, j] > 0] x[i, j]",
@@ -87,6 +88,14 @@ const Wrong kWrong[] = {
      "3:16: expected a number, a name or '(', not the end of the line"},
     {"  y[i, j] = x[i, j", "3:1: expected ']', not the end of the line"},
     {"  y[i, j] = x[i]", "2:13: 'x' has 2 sizes, and 1 subscript here"},
+    {"  y[i, j] = sum[k] (1 - x[i, k]) * x[i, k]",
+     "2:41: 'k' is the index of a reduction, and this is outside of it (a sum takes one factor, or "
+     "what is in parentheses: sum[j] ((1 - x[j]) * y[j]))"},
+    {"  y[i, j] = mean[k] x[i, k]",
+     "2:21: expected the end of the line, or 'for' and the steps' indices, not 'x' (a product is "
+     "written with *; reductions are sum, max, min, count and top)"},
+    {"  y[i, j] = x[i, j]\noperation f(x[n]) -> y[n]\n  y[i] = x[i]",
+     "3:11: there is an operation 'f' above (give one of them another name)"},
     {"  y[i, j] = x[i, k]",
      "2:18: there is no 'k' here (it is no size, scalar, tensor, index or step above)"},
     {"  y[i, j] = z[i, j]",

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "oracles/base/hash.h"
 #include "oracles/base/numbers.h"
@@ -203,6 +204,100 @@ TEST(ScaledPromotion, VectorsGiveTheSpecificationsBits) {
       }
     }
   }
+}
+
+// The ways in which kernels multiply p by two scales and add the product to s.
+float with_scales(int way, float p, float a, float b, float s) {
+  if (way >= 4) std::swap(a, b);
+  switch (way) {
+    case 0:
+      return std::fma(p, a * b, s);
+    case 1: {
+      const float factor = a * b, product = p * factor;
+      return s + product;
+    }
+    case 2:
+    case 4: {
+      const float product = p * a;
+      return std::fma(product, b, s);
+    }
+    default: {
+      const float first = p * a, product = first * b;
+      return s + product;
+    }
+  }
+}
+
+constexpr int kWays = 6;
+
+TEST(ScaledPromotion, AnyStepsBetweenScalesAreWithinTheirBound) {
+  std::int64_t dots = 0, beyond_fma = 0, open = 0;
+  double closest = 0;
+  for (NamedContract named : testing::scaled_contracts()) {
+    if (named.contract.schedule != Schedule::promote || named.contract.unit == Unit::int32)
+      continue;
+    const BoundModel fma = *bound_model(named.contract, named.sm, named.a, named.b);
+    named.contract.promotion = Promotion::scaled;
+    BoundModel model = *bound_model(named.contract, named.sm, named.a, named.b);
+    ASSERT_TRUE(model.any_scaling.has_value());
+    Contract chain = named.contract;
+    chain.schedule = Schedule::sequential;
+    chain.promotion = Promotion::add;
+    Random random(fingerprint(named.name));
+    for (const Factors kind :
+         {Factors::random, Factors::wide, Factors::tiny, Factors::powers, Factors::special}) {
+      for (int repeat = 0; repeat < 200; ++repeat) {
+        const std::int64_t k = random.between(1, 200);
+        const testing::DotSample sample =
+            testing::dot_sample(testing::kAllData[random.below(std::size(testing::kAllData))],
+                                named.a, named.b, k, random);
+        const std::vector<double> a = draw_factors(kind, model.intervals(k), random),
+                                  b = draw_factors(kind, model.intervals(k), random);
+        std::vector<double> factors;
+        model.any_scaling = 0;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          factors.push_back(
+              static_cast<double>(static_cast<float>(a[i]) * static_cast<float>(b[i])));
+          for (const double scale : {std::fabs(a[i]), std::fabs(b[i])})
+            if (std::isfinite(scale)) model.any_scaling = std::max(*model.any_scaling, scale);
+        }
+        const RunningBound bound = bound_of(model, sample, factors);
+        const Dyadic exact = exact_sum(model, sample, factors);
+        open += bound.classes.is_only(ResultClass::finite) ? 0 : 1;
+        for (int way = 0; way < kWays; ++way) {
+          float got = 0;
+          for (std::size_t i = 0; i < a.size(); ++i) {
+            const std::int64_t begin = static_cast<std::int64_t>(i) * model.interval;
+            const float p =
+                run_accumulator(chain, named.sm, named.a, named.b, sample.row.data() + begin,
+                                sample.column.data() + begin, std::min(model.interval, k - begin))
+                    .value;
+            got = with_scales(way, p, static_cast<float>(a[i]), static_cast<float>(b[i]), got);
+          }
+          const ResultClass cls = std::isnan(got)      ? ResultClass::nan
+                                  : std::isfinite(got) ? ResultClass::finite
+                                  : got > 0            ? ResultClass::plus_infinity
+                                                       : ResultClass::minus_infinity;
+          ASSERT_TRUE(bound.classes.has(cls)) << named.name << " way " << way << " factors "
+                                              << static_cast<int>(kind) << ": " << got;
+          if (cls != ResultClass::finite) continue;
+          ASSERT_TRUE(inside(got, bound, exact))
+              << named.name << " way " << way << " factors " << static_cast<int>(kind) << " k " << k
+              << ": " << got << " bound " << bound.error;
+          beyond_fma += inside(got, bound_of(fma, sample, factors), exact) ? 0 : 1;
+          if (bound.error > 0)
+            closest = std::max(
+                closest,
+                (Dyadic(static_cast<double>(got)) - exact).abs().nearest_double() / bound.error);
+          ++dots;
+        }
+      }
+    }
+  }
+  EXPECT_GT(dots, 20000);
+  EXPECT_GT(beyond_fma, 100);
+  EXPECT_GT(closest, 0.3);
+  EXPECT_LT(open, dots / kWays / 3);
 }
 
 TEST(ScaledPromotion, IsLeftByKernelsWithWrongFactors) {

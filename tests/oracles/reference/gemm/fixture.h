@@ -187,8 +187,7 @@ struct Kernel {
     const Contract& contract = promised.contract;
     const auto k = static_cast<std::int64_t>(row.size());
     AccumulatorOptions options;
-    for (std::int64_t p = 0; contract.promotion == Promotion::scaled_fma && p < k;
-         p += contract.interval) {
+    for (std::int64_t p = 0; contract.scales_sums() && p < k; p += contract.interval) {
       const float of_a = gemm.problem.scale_a_block.along_k() ? scale(gemm, GemmSide::a, i, p) : 1;
       const float of_b = gemm.problem.scale_b_block.along_k() ? scale(gemm, GemmSide::b, j, p) : 1;
       options.factors.push_back(kept(kept(of_a) * kept(of_b)));

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 
@@ -257,7 +259,7 @@ TEST(GemmScaled, RefusesScalesThatTheContractCannotApply) {
   const Gemm gemm(setup);
   Contract contract;
   EXPECT_EQ(check_gemm(gemm.problem, contract).error().message,
-            "scales along k need promotion \"scaled fma\"");
+            "scales along k need promotion \"scaled fma\" or \"scaled\"");
   contract = testing::scaled(contract, 128);
   EXPECT_EQ(check_gemm(gemm.problem, contract).error().message,
             "scales change every 32 of k, but sums are promoted every 128");
@@ -320,6 +322,48 @@ TEST(GemmScaled, NamesFaultsOfScales) {
   Kernel faulty = good;
   faulty.problem = [](GemmProblem& problem) { problem.scale_d = nullptr; };
   EXPECT_EQ(told(faulty, setup), "scale_d was not applied");
+}
+
+// sum += p * scale_a * scale_b, as compilers leave it, and the fma of the product of both scales.
+TEST(GemmScaled, AnyStepsBetweenScalesConform) {
+  NamedContract promised = testing::scaled_contracts()[0];
+  GemmSetup setup = setup_of(promised, f32);
+  setup.m = setup.n = 40;
+  setup.k = 150;
+  setup.scale_a = setup.scale_b = kBlock32;
+  Gemm gemm(setup);
+  Contract chain = promised.contract;
+  chain.schedule = Schedule::sequential;
+  chain.promotion = Promotion::add;
+  const std::int64_t interval = promised.contract.interval;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    for (std::int64_t j = 0; j < 40; ++j) {
+      const std::vector<float> row = gemm.row(0, i), column = gemm.column(0, j);
+      float sum = 0;
+      for (std::int64_t p = 0; p < setup.k; p += interval) {
+        float part = run_accumulator(chain, promised.sm, promised.a, promised.b, row.data() + p,
+                                     column.data() + p, std::min(interval, setup.k - p))
+                         .value;
+        part *= testing::scale_read(gemm, GemmSide::a, i, p);
+        part *= testing::scale_read(gemm, GemmSide::b, j, p);
+        sum += part;
+      }
+      gemm.d.set_bits(40 * i + j, std::bit_cast<std::uint32_t>(sum));
+    }
+  }
+  EXPECT_GT(judged(gemm, promised).failed, 0);
+  promised.contract.promotion = Promotion::scaled;
+  const OutputVerdict turn = judged(gemm, promised);
+  EXPECT_EQ(turn.failed, 0);
+  EXPECT_EQ(turn.modeled, 0) << "no bits are claimed";
+  kernel(promised).run(gemm);  // by fma
+  EXPECT_EQ(judged(gemm, promised).failed, 0);
+  Kernel faulty = kernel(promised);
+  faulty.scale = [](const Gemm& g, GemmSide side, std::int64_t v, std::int64_t p) {
+    return testing::scale_read(g, side, v, p) * (side == GemmSide::a && p == 32 ? 1.0001f : 1.0f);
+  };
+  faulty.run(gemm);
+  EXPECT_GT(judged(gemm, promised).failed, 100);
 }
 
 TEST(GemmScaled, NamesFaultsOfBlockScales) {

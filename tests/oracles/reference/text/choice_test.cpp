@@ -129,6 +129,31 @@ TEST(TextChoice, OfTooFewIsMinusOne) {
   EXPECT_EQ(row.wrong({2, -1, -1}), 1);
 }
 
+// A number that is judged is read by others as an integer.
+TEST(TextIntegers, AreReadByOtherOutputs) {
+  const TextProblem problem(
+      "operation hits(x[m, n]) -> hits[m, n]: s32, y[m, n]\n"
+      "  hits[i, j] = count[l <= j if l % 2 == 0]\n"
+      "  y[i, j] = x[i, j] * hits[i, j] + where(hits[i, j] > 1, 10, 0)\n",
+      {1, 4}, [](std::int64_t i, Random&) { return static_cast<double>(i + 1); });
+  const auto& outputs = problem.instance().program().outputs;
+  const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                          {{"hits", outputs[0], FormatId::s32}, {"y", outputs[1], FormatId::f32}});
+  EXPECT_EQ(oracle.judge(0, integers({1, 1, 2, 2}), {}).failed, 0);
+  Tensor y(dense_layout(FormatId::f32, {1, 4}));
+  for (std::int64_t j = 0; j < 4; ++j)
+    y.set_bits(j, encode(format(FormatId::f32), j < 2 ? 1.0 * static_cast<double>(j + 1)
+                                                      : 2.0 * static_cast<double>(j + 1) + 10));
+  const OutputVerdict verdict = oracle.judge(1, y, {});
+  EXPECT_EQ(verdict.failed, 0);
+  EXPECT_EQ(verdict.disagreements, 0);
+  Evaluator<Definition<double>> evaluator(problem.instance(), problem.inputs(), {});
+  for (std::int64_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(evaluator.kept_element(outputs[0], j), j < 2 ? 1 : 2);
+    EXPECT_EQ(evaluator.kept_element(outputs[1], j), to_double(format(FormatId::f32), y.bits(j)));
+  }
+}
+
 TEST(TextIntegers, AreExact) {
   const TextProblem problem(
       "operation counts(x[m, n]) -> y[m, n]: s32\n"

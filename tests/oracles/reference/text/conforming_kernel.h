@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,8 +67,16 @@ class Drawn {
     return joined(std::move(terms), [](float a, float b) { return a + b; });
   }
 
-  float product(const Expression&, std::span<const float> of) const {
-    return joined({of.begin(), of.end()}, [](float a, float b) { return a * b; });
+  // A square may be two factors, which others come between.
+  float product(const Expression& node, std::span<const float> of) const {
+    std::vector<float> factors;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const auto root = roots_.find(node.children[i].get());
+      const bool two = root != roots_.end() && random_->below(2) == 0;
+      factors.push_back(two ? root->second : of[i]);
+      if (two) factors.push_back(root->second);
+    }
+    return joined(std::move(factors), [](float a, float b) { return a * b; });
   }
 
   float quotient(const Expression&, float a, float b) const {
@@ -88,6 +97,7 @@ class Drawn {
   float function(const Expression& node, float x) const {
     const double y = Definition<double>().function(node, x), ulp = 0x1p-23;
     const bool fast = arithmetic_.functions != Functions::precise;
+    if (node.function == Function::square) roots_[&node] = x;
     if (x == 0) return static_cast<float>(y);  // all of them are exact there
     switch (node.function) {
       case Function::exp:
@@ -197,6 +207,8 @@ class Drawn {
 
  private:
   static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+  mutable std::map<const Expression*, float> roots_;  // of the squares computed last
 
   float flushed(float x) const {
     const bool subnormal = x != 0 && std::fabs(x) < 0x1p-126f;

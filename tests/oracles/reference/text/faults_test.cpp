@@ -25,6 +25,8 @@ constexpr const char* kTexts[] = {
     "operation gated(x[m, 2 n], bias[n] = 0) -> y[m, n]\n"
     "  y[i, j] = gelu(x[i, j] + bias[j]) * where(x[i, n + j] < 0.5, 0.1 * x[i, n + j], x[i, n + "
     "j])\n",
+    "operation moved(x[m, n], v[m, n], eps = 0.25) -> y[m, n]\n"
+    "  y[i, j] = x[i, j] / (sqrt(v[i, j]^2) + eps) * (x[i, j] + v[i, j])\n",
 };
 
 // What a kernel of an edited text stores, explained by the text as it was.
@@ -122,6 +124,27 @@ TEST(TextFaults, SimpleMistakesAreNamed) {
   EXPECT_GE(mistakes, 100);
   EXPECT_GE(named_at_all, mistakes - 3);
   EXPECT_GE(named_first, mistakes * 7 / 10);
+}
+
+// bf16 outputs cut off; what is stored is rounded to bf16 in any case, and no fault.
+TEST(TextFaults, TruncatedOutputsAreNamed) {
+  for (const char* text : kTexts) {
+    const TextProblem problem(text, {3, 20}, kData[0].element, 3);
+    const std::vector<double> exact = problem.over(Definition<double>());
+    Tensor got(dense_layout(FormatId::bf16, {3, 20}));
+    for (std::int64_t i = 0; i < problem.elements(); ++i) {
+      got.set_bits(i, encode(format(FormatId::bf16), exact[static_cast<std::size_t>(i)],
+                             {Rounding::toward_zero, Overflow::saturate, 0}));
+    }
+    const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                            {{"y", problem.output(), FormatId::bf16}});
+    const OutputVerdict verdict = oracle.judge(0, got, {});
+    ASSERT_GT(verdict.failed, 5) << text;
+    const std::vector<std::string> names = oracle.explain(0, verdict.worst.index, got).faults.names;
+    ASSERT_FALSE(names.empty()) << text;
+    EXPECT_EQ(names.front(), "the output was truncated, not rounded to nearest") << text;
+    for (const std::string& name : names) EXPECT_FALSE(name.ends_with(": rounded to bf16")) << name;
+  }
 }
 
 TEST(TextFaults, NothingIsNamedWhereNothingSimpleIsWrong) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/oracles/reference/text/conforming_kernel.h"
 
@@ -33,6 +34,9 @@ constexpr const char* kTexts[] = {
     "operation product(a[m, n], b[n, m]) -> y[m, m]\n  y[i, j] = sum[k] (a[i, k] * b[k, j])\n",
     "operation scaled(x[m, n], a[m, n], b[m, n], c[m, n]) -> y[m, n]\n"
     "  y[i, j] = x[i, j] * a[i, j] * b[i, j] * c[i, j] / (a[i, j] + 1)\n",
+    "operation moment(v[m, n], g[m, n]) -> y[m, n]\n"
+    "  y[i, j] = 0.999 * v[i, j] + (1 - 0.999) * g[i, j]^2\n",
+    "operation powers(x[m, n], a[m, n]) -> y[m, n]\n  y[i, j] = x[i, j]^2 * a[i, j] * 3\n",
     "operation polynomial(x[m, n], a[m, n]) -> y[m, n]\n"
     "  t[i, j] = x[i, j] * a[i, j]\n  y[i, j] = t[i, j] + t[i, j] * (1 - t[i, j]) - a[i, j]\n",
 };
@@ -54,6 +58,23 @@ TEST(TextForms, ConformingKernelsLieWithin) {
   for (const Functions functions : {Functions::fast, Functions::approx, Functions::precise}) {
     for (const bool flushed : {false, true})
       check_kernels({.functions = functions, .flushed = flushed}, 12);
+  }
+}
+
+// Of an infinite number everything is known, also where it was computed.
+TEST(TextForms, ConditionsOnInfinitiesAreDecided) {
+  const std::pair<const char*, double> kConditions[] = {
+      {"abs(x[i, 0]) < 1", 4},     {"abs(x[i, 0]) == 0", 4}, {"x[i, 0] * 2 > 3", 1},
+      {"1 / x[i, 0] < 1", 1},      {"x[i, 0]^2 <= 5", 4},    {"exp(x[i, 0]) > 7", 1},
+      {"log(0 * x[i, 1]) < -5", 1}};
+  for (const auto& [condition, due] : kConditions) {
+    const TextProblem problem(
+        "operation f(x[m, n]) -> y[m]\n  y[i] = where(" + std::string(condition) + ", 1, 4)\n",
+        {1, 2}, [](std::int64_t i, Random&) { return i == 0 ? kInfinity : 1; });
+    const std::vector<Form> forms = problem.over(Forms({}));
+    EXPECT_EQ(forms[0].value, due) << condition;
+    EXPECT_EQ(forms[0].reach(), 0) << condition;
+    EXPECT_FALSE(forms[0].special) << condition;
   }
 }
 
