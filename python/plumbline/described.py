@@ -62,7 +62,7 @@ class Expression:
             'expression, for example "min(m, 132)"'
         )
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared  # type: ignore[assignment]
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compared
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
