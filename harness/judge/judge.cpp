@@ -45,6 +45,10 @@ std::pair<std::string, std::string> ulp_texts(double x, double y) {
 // the exact one: then even a near value may not be one of them.
 std::string describe_distance(const ElementVerdict& e, const Format& f) {
   const double distance = std::abs(e.error_ulp);
+  if (std::isnan(distance)) {
+    return fmt::format("{:.4g} where {:.4g} is exact, which no conforming kernel has",
+                       to_double(f, e.got), e.exact);
+  }
   const bool near = distance != 0 && distance <= e.bound_ulp;
   // Around 0 an ulp is the least number there is.
   const bool from_zero = e.exact == 0 && distance != 0;

@@ -48,6 +48,7 @@ std::uint64_t poison_code(const Format& f) {
     case FormatId::ue8m0:
       return 0xffu;
     case FormatId::e2m1:
+      return 0x5u;
     case FormatId::e2m3:
     case FormatId::e3m2:
     case FormatId::s8:

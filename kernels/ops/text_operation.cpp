@@ -38,7 +38,8 @@ constexpr std::int64_t kLargestInteger = std::int64_t{1} << 31;
 
 constexpr std::array<std::string_view, 3> kOut = {"bf16", "f16", "f32"};
 // What arithmetic in f32 is read from and stored as.
-constexpr std::array<std::string_view, 6> kRead = {"bf16", "f16", "f32", "e4m3", "e5m2", "s8"};
+constexpr std::array<std::string_view, 7> kRead = {"bf16", "f16",  "f32", "e4m3",
+                                                   "e5m2", "e2m1", "s8"};
 constexpr std::array<std::string_view, 4> kUnits = {"fma.f32", "mma.sync", "wgmma", "tcgen05"};
 constexpr std::array<std::string_view, 2> kSums = {"parallel", "any"};
 constexpr std::array<std::string_view, 3> kFunctions = {"fast", "approx", "precise"};
@@ -588,6 +589,14 @@ class Loaded final : public TextOperation {
       }
     }
     if (const Status usable = layout.check(); !usable) return usable.error();
+    // Two share a byte, of one row.
+    const bool splits_bytes =
+        format == FormatId::e2m1 && rank > 0 &&
+        (shape[rank - 1] % 2 != 0 || (rank > 1 && layout.strides[rank - 2] % 2 != 0));
+    if (splits_bytes)
+      return Error{ErrorKind::bad_input,
+                   fmt::format("a row of {} in e2m1 would end within a byte", name), "",
+                   "use even sizes"};
     return layout;
   }
 

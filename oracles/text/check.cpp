@@ -780,11 +780,11 @@ class Checker {
 
   ExpressionPtr call(const Node& node) {
     static const std::map<std::string_view, Function> kPlain = {
-        {"exp", Function::exp},     {"exp2", Function::exp2},  {"log", Function::log},
-        {"log2", Function::log2},   {"sqrt", Function::sqrt},  {"rsqrt", Function::rsqrt},
-        {"tanh", Function::tanh},   {"erf", Function::erf},    {"sin", Function::sin},
-        {"cos", Function::cos},     {"abs", Function::abs},    {"sign", Function::sign},
-        {"floor", Function::floor}, {"round", Function::round}};
+        {"exp", Function::exp},     {"exp2", Function::exp2},   {"log", Function::log},
+        {"log2", Function::log2},   {"sqrt", Function::sqrt},   {"rsqrt", Function::rsqrt},
+        {"tanh", Function::tanh},   {"erf", Function::erf},     {"sin", Function::sin},
+        {"cos", Function::cos},     {"abs", Function::abs},     {"sign", Function::sign},
+        {"floor", Function::floor}, {"round", Function::round}, {"logb", Function::logb}};
     if (node.name == "largest") return largest(node);
     if (node.name == "where") return chosen(node);
     std::vector<ExpressionPtr> of;

@@ -397,7 +397,7 @@ class Differentiator {
   // Functions whose derivative is 0 wherever there is one.
   static bool is_constant(std::string_view function) {
     return function == "detach" || function == "floor" || function == "round" ||
-           function == "sign" || function == "largest";
+           function == "sign" || function == "logb" || function == "largest";
   }
 
   // --- from the last step to the first

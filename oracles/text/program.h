@@ -71,6 +71,7 @@ enum class Function : std::uint8_t {
   sign,
   floor,
   round,
+  logb,  // floor(log2 |x|); of 0 -infinity
   square
 };
 

@@ -20,15 +20,17 @@ struct Function {
 };
 
 constexpr Function kFunctions[] = {
-    {"exp", 1, 1},   {"exp2", 1, 1},  {"log", 1, 1},       {"log2", 1, 1},  {"sqrt", 1, 1},
-    {"rsqrt", 1, 1}, {"tanh", 1, 1},  {"erf", 1, 1},       {"sin", 1, 1},   {"cos", 1, 1},
-    {"abs", 1, 1},   {"sign", 1, 1},  {"floor", 1, 1},     {"round", 1, 1}, {"sigmoid", 1, 1},
-    {"silu", 1, 1},  {"gelu", 1, 1},  {"gelu_tanh", 1, 1}, {"max", 2, 16},  {"min", 2, 16},
-    {"clamp", 3, 3}, {"where", 3, 3}, {"largest", 1, 1},   {"bf16", 1, 1},  {"f16", 1, 1},
-    {"f32", 1, 1},   {"e4m3", 1, 1},  {"e5m2", 1, 1},      {"s8", 1, 1},    {"detach", 1, 1}};
+    {"exp", 1, 1},    {"exp2", 1, 1},  {"log", 1, 1},       {"log2", 1, 1},  {"sqrt", 1, 1},
+    {"rsqrt", 1, 1},  {"tanh", 1, 1},  {"erf", 1, 1},       {"sin", 1, 1},   {"cos", 1, 1},
+    {"abs", 1, 1},    {"sign", 1, 1},  {"floor", 1, 1},     {"round", 1, 1}, {"sigmoid", 1, 1},
+    {"silu", 1, 1},   {"gelu", 1, 1},  {"gelu_tanh", 1, 1}, {"max", 2, 16},  {"min", 2, 16},
+    {"clamp", 3, 3},  {"where", 3, 3}, {"largest", 1, 1},   {"bf16", 1, 1},  {"f16", 1, 1},
+    {"f32", 1, 1},    {"e4m3", 1, 1},  {"e5m2", 1, 1},      {"e2m1", 1, 1},  {"s8", 1, 1},
+    {"detach", 1, 1}, {"logb", 1, 1}};
 
 constexpr std::array<std::string_view, 5> kIntegers = {"int", "s8", "u8", "s32", "s64"};
-constexpr std::array<std::string_view, 6> kReals = {"bf16", "f16", "f32", "e4m3", "e5m2", "ue8m0"};
+constexpr std::array<std::string_view, 7> kReals = {"bf16", "f16",  "f32",  "e4m3",
+                                                    "e5m2", "e2m1", "ue8m0"};
 
 const Function* find_function(std::string_view name) {
   const auto found = std::ranges::find(kFunctions, name, &Function::name);

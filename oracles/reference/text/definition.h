@@ -79,6 +79,8 @@ class Definition {
         return floor(x);
       case Function::round:
         return nearest_even(x);
+      case Function::logb:
+        return exponent(x);
       case Function::square:
         return Number(x * x);
     }
@@ -142,6 +144,16 @@ class Definition {
       Number out;
       mpfr_erf(out.backend().data(), x.backend().data(), MPFR_RNDN);
       return out;
+    }
+  }
+
+  static Number exponent(const Number& x) {
+    if constexpr (kIsDouble) {
+      return std::logb(x);
+    } else {
+      const double end = std::numeric_limits<double>::infinity();
+      if (x != x || x == end || x == -end) return Number(abs(x));
+      return x == 0 ? Number(-end) : Number(mpfr_get_exp(x.backend().data()) - 1);
     }
   }
 

@@ -386,12 +386,14 @@ Form Forms::quotient(const Expression& node, const Form& first, const Form& seco
   const InPlace placed_first(node, 0, first), placed_second(node, 1, second);
   const Form &a = *placed_first, &b = *placed_second;
   const double value = first.value / second.value;
-  // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost.
+  // Below this a divisor's reciprocal overflows, or is that of 0; above 2^126 it may be lost. That
+  // matters where there is a reciprocal, or where a small divisor counts as 0.
+  const bool by_reciprocal = fast || arithmetic_.flushed;
   const double reciprocal_overflows = arithmetic_.flushed ? kSmallest : 0x1.00001p-128;
   const auto by_ranges = [&] {
     const Span over = span_of(first), by = span_of(second);
     Span out = widened(divided(over, by), relative, tiny());
-    if (over.numbers() && by.numbers()) {
+    if (by_reciprocal && over.numbers() && by.numbers()) {
       if (by.high > 0x1p126 || by.low < -0x1p126) {
         out = hull(out, {0, 0, false});
         out.nan = out.nan || std::isinf(over.low) || std::isinf(over.high);
@@ -476,6 +478,8 @@ double evaluated(Function f, double x) {
       return std::floor(x);
     case Function::round:
       return std::nearbyint(x);
+    case Function::logb:
+      return std::logb(x);
     case Function::square:
       return x * x;
   }
@@ -514,7 +518,7 @@ double slope(Function f, double x, double y) {
 }
 
 bool is_step(Function f) {
-  return f == Function::sign || f == Function::floor || f == Function::round;
+  return f == Function::sign || f == Function::floor || f == Function::round || f == Function::logb;
 }
 
 // The largest |f''| of what is neither convex nor concave; 0: it is.
@@ -611,7 +615,7 @@ Span image(Function f, const Span& a) {
     take(0.0);
     take(-0.0);
   }
-  if ((f == Function::abs || f == Function::square) && a.has(0)) take(0);
+  if ((f == Function::abs || f == Function::square || f == Function::logb) && a.has(0)) take(0);
   if (f == Function::sign && a.has(0)) take(0);
   return out;
 }
@@ -644,6 +648,7 @@ Form Forms::function(const Expression& node, const Form& argument) const {
   const bool needs_positive = f == Function::log || f == Function::log2 || f == Function::rsqrt ||
                               (f == Function::sqrt && all > 0);
   if (needs_positive && x - all <= 0) return by_range();
+  if (f == Function::logb && std::fabs(x) <= all) return by_range();
   Form out;
   out.value = y;
   // The exact value: from that of the argument, and the library's error.

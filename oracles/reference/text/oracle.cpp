@@ -23,14 +23,16 @@ constexpr int kRefereeBits = 128, kMostRefereeBits = 256;
 // Columns of a row that stands for one sample of the referee.
 constexpr std::int64_t kLongRow = 256;
 
-// An integer output has no NaN: it is stored as 0, as cvt does.
+// Integers and FP4 have no NaN: it is stored as cvt does, as 0 and as 6.
 RangedElement stored_in(const Format& f, RangedElement element) {
-  if (!f.is_integer) return element;
-  if (std::isnan(element.exact.value)) element.exact = {0, 0};
+  if (f.has_nan()) return element;
+  const auto stored = static_cast<float>(to_double(f, f.canonical_nan));
+  if (std::isnan(element.exact.value)) element.exact = {static_cast<double>(stored), 0};
   if (!element.range.nan) return element;
-  element.range = element.range.has_numbers() ? F32Range{std::min(element.range.low, 0.0f),
-                                                         std::max(element.range.high, 0.0f), false}
-                                              : F32Range{0, 0, false};
+  element.range = element.range.has_numbers()
+                      ? F32Range{std::min(element.range.low, stored),
+                                 std::max(element.range.high, stored), false}
+                      : F32Range{stored, stored, false};
   return element;
 }
 

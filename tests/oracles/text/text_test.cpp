@@ -48,7 +48,7 @@ const Wrong kWrong[] = {
      "1:13: 'exp' is a function (use another name)"},
     {"operation f(x[m]: s16) -> y[m]\n  y[i] = x[i]",
      "1:19: there is no type 's16' (types are int, s8, u8, s32, s64, bf16, f16, f32, e4m3, e5m2, "
-     "ue8m0)"},
+     "e2m1, ue8m0)"},
     {"operation f(x[m]: s32) -> y[m]\n  y[i] = x[i]",
      "1:13: which integers can 'x' have? (write x[...]: s32 in 0 .. n, without n itself)"},
     {"operation f(x[n], max = 1) -> y[n]\n y[i] = x[i] * max",

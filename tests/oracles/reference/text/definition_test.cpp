@@ -90,6 +90,13 @@ TEST(TextDefinition, OperatorsBindAsUsual) {
   EXPECT_EQ(row("s * g"), (Numbers{1.5, 1.5}));
 }
 
+TEST(TextDefinition, ExponentsAreExact) {
+  EXPECT_EQ(second_row("logb(x[i, j])"), (Numbers{3, 3, 3, 3}));
+  EXPECT_EQ(second_row("logb(-(2^2) * (j + 1))"), (Numbers{2, 3, 3, 4}));
+  EXPECT_EQ(row("logb(0 * x[i, 1])"), (Numbers{-kInfinity, -kInfinity}));
+  EXPECT_EQ(row("logb(0.1)"), (Numbers{-4, -4}));
+}
+
 // What is not chosen is not read: x[i, -1] would be an error.
 TEST(TextDefinition, WhereReadsWhatItTakes) {
   EXPECT_EQ(second_row("where(j == 0, 7, x[i, j - 1])"), (Numbers{7, 10, 11, 12}));

@@ -151,6 +151,7 @@ class Forward {
       case Function::sign:
       case Function::floor:
       case Function::round:
+      case Function::logb:
         break;
     }
     return Number(0);

@@ -104,6 +104,7 @@ FUNCTIONS = {
     "sin": turned(mpmath.sin),
     "cos": turned(mpmath.cos),
     "abs": abs,
+    "logb": lambda x: -mpf("inf") if x == 0 else abs(x) if mpmath.isinf(x) or mpmath.isnan(x) else mpf(mpmath.frexp(x)[1] - 1),
     "sigmoid": lambda x: divided(mpf(1), 1 + exponential(-x)),
     "silu": lambda x: divided(x, 1 + exponential(-x)),
     "gelu": lambda x: times(x, (1 + limited(mpmath.erf)(x / mpmath.sqrt(2))) / 2),
