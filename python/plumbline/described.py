@@ -177,9 +177,7 @@ def manifest_of(
     if wanted.zeroed:
         head["zeroed"] = list(wanted.zeroed)
     grid = grid_of(wanted, arguments, constants)
-    if compiled.scratch > 0:
-        blocks = " * ".join(f"({part})" for part in grid)
-        head["workspace"] = f"{blocks} * {-(-compiled.scratch // 4)}"
+    head |= workspace_of(compiled, grid)
     launch = {
         "grid": grid,
         "block": list(compiled.block),
@@ -200,6 +198,14 @@ def manifest_of(
         parts.append(toml_table("[domain]", {"require": rule, "reason": reason}))
     parts.append(toml_table("contract", contract))
     return "\n".join(parts)
+
+
+def workspace_of(compiled: Compiled, grid: Sequence[str | int]) -> dict[str, str]:
+    """The key of a manifest for a kernel that has scratch memory: elements of 4 bytes."""
+    if compiled.scratch == 0:
+        return {}
+    blocks = " * ".join(f"({part})" for part in grid)
+    return {"workspace": f"{blocks} * {-(-compiled.scratch // 4)}"}
 
 
 def contract_of(operation: str, ptx: str, block: int) -> dict[str, Any]:

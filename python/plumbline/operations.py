@@ -163,8 +163,8 @@ def problem_of(
             raise InputError(f"{name} is an output of {operation}: give it in out={{...}}")
         if name in inputs and is_tensor(value):
             found.inputs[name] = _of_format(operation, name, read_tensor(name, value))
-        elif name in inputs and isinstance(value, float) and "f32" in row.tensors[name].formats:
-            found.inputs[name] = f32(value)
+        elif name in inputs and _is_number(value) and "f32" in row.tensors[name].formats:
+            found.inputs[name] = f32(float(value))
         elif name in row.fields and (not is_tensor(value) or _is_one_number(value)):
             found.fields[name] = _field(operation, name, value)
         elif name in inputs:
@@ -236,6 +236,11 @@ def chip_of(problem: Problem) -> str | None:
         if tensor.device.startswith("cuda sm_"):
             return tensor.device.removeprefix("cuda ")
     return None
+
+
+# A scale that is given as a number, of Python or of NumPy.
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and (isinstance(value, (int, float)) or _is_one_number(value))
 
 
 # A tensor of no dimensions, as a field's value.

@@ -35,6 +35,8 @@ from .verification import described_of
 
 # Cases that one start of the program runs. Workers of pytest-xdist get neighboring cases, too.
 _BATCH = 32
+# Of a failing case; all of them are in what `explain` prints.
+_SHOWN_FINDINGS = 3
 
 
 @dataclass(frozen=True)
@@ -117,14 +119,16 @@ class PlannedCase:
         claims = [claim for claim, verdict in case.claims.items() if verdict != "pass"]
         if claims:
             lines.append(f"broken: {', '.join(claims)}")
-        for finding in case.findings:
+        for finding in case.findings[:_SHOWN_FINDINGS]:
             where = f" ({finding.source_file}:{finding.source_line})" if finding.source_file else ""
             lines.append(f"{finding.text}{where}")
+        if len(case.findings) > _SHOWN_FINDINGS:
+            lines.append(f"{len(case.findings) - _SHOWN_FINDINGS} more findings")
         for output in case.outputs:
             if output.failed:
+                error = f", the largest error is {output.worst_ulp:.4g} ulp" if output.worst_ulp else ""
                 lines.append(
-                    f"{output.name}: {output.failed} of {output.compared} elements mismatch, the "
-                    f"largest error is {output.worst_ulp:.4g} ulp"
+                    f"{output.name}: {output.failed} of {output.compared} elements mismatch{error}"
                 )
         told = self.plan.explanations.get(self.plan.texts[self.place], ())
         lines += [f"  {line}" for line in told[:LINES_OF_EXPLANATION]]

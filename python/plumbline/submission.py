@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .chips import chip_named
-from .described import grid_of
+from .described import grid_of, workspace_of
 from .errors import Error, InputError
 from .triton import Verification, compiled_for, configurations
 from .verification import described_of
@@ -76,9 +76,10 @@ def _launches(
                     "target": str(one.compiled.target),
                     "entry": one.compiled.entry,
                     "parameters": list(one.compiled.parameters),
-                    "grid": grid_of(wanted, one.arguments, one.constants),
+                    "grid": (grid := grid_of(wanted, one.arguments, one.constants)),
                     "block": list(one.compiled.block),
                     "shared": one.compiled.shared,
+                    **workspace_of(one.compiled, grid),
                 }
             )
     return found

@@ -93,6 +93,8 @@ toml::table manifest_of(const toml::table& task, const nlohmann::json& launch) {
   }
   table.insert_or_assign("targets", std::move(targets));
   table.insert_or_assign("entry", launch.at("entry").get<std::string>());
+  if (launch.contains("workspace"))  // what descriptors of the kernel are made in
+    table.insert_or_assign("workspace", launch.at("workspace").get<std::string>());
   table.insert_or_assign("parameters", array_of<std::string>(launch.at("parameters")));
   table.insert_or_assign("launch",
                          toml::table{{"grid", grid_of(launch.at("grid"))},
@@ -161,6 +163,12 @@ Result<SandboxCommand> triton_compiler(const std::string& submission, const std:
   command.words = {answers.front(), "-m", "plumbline.submission", submission, tasks};
   command.shown.assign(answers.begin() + 1, answers.end());
   const fs::path package = package_parent();
+  if (!fs::exists(package / "plumbline" / "submission.py")) {
+    return Error{ErrorKind::cannot_run,
+                 fmt::format("the Python package plumbline, which compiles .py, is not in {}",
+                             package.string()),
+                 "", "run the program of a checkout or of the installed package"};
+  }
   command.shown.push_back(package / "plumbline");
   command.environment = {{"PYTHONPATH", package.string()},
                          {"PYTHONDONTWRITEBYTECODE", "1"},

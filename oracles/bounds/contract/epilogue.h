@@ -94,6 +94,9 @@ class Epilogue {
   bool is_nan(std::uint64_t code) const;
   bool is_finite(std::uint64_t code) const;
 
+  // What the contract lists and what the problem needs besides.
+  std::span<const EpilogueStep> steps() const { return {steps_.data(), step_count_}; }
+
   bool is_identity() const { return step_count_ == 0; }
 
   bool stochastic() const { return options_.rounding == Rounding::stochastic; }
@@ -120,8 +123,6 @@ class Epilogue {
   bool adds_c(EpilogueStep step) const;
   // What x is multiplied by; nullopt for a step that does not multiply.
   std::optional<float> factor(EpilogueStep step, const EpilogueOperands& operands) const;
-
-  std::span<const EpilogueStep> steps() const { return {steps_.data(), step_count_}; }
 
   std::array<EpilogueStep, kMostSteps> steps_{};
   std::size_t step_count_ = 0;

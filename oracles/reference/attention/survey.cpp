@@ -21,6 +21,9 @@ namespace {
 constexpr double kUnit = 0x1p-53;
 // Below minus this, in base 2, logits are far: masks, not scores.
 constexpr double kFar = 0x1p31;
+// Logits that are this much below the largest, in base 2, have no weight in double, however far off
+// they are: those of a mask of -1e9 add nothing to the error of a row.
+constexpr double kWeightless = 4096;
 // Relative error of a probability or a weight beside that of its logits. An exponent x carries
 // 3 * 2^-53 |x|; where |x| > 160 the result is below 2^-160 and its error is nothing beside the
 // sum, which is at least 1/2. 160 * 3 * 2^-53 * ln 2 + kExp2Error < 2^-44.
@@ -104,8 +107,8 @@ class RowPass {
       finish_special();
       return std::move(row_);
     }
-    // Logits and the maximum are off by logit_error_ each.
-    tolerance_ = (2 * logit_error_ * operands_.to_base_2() + kExponentError) * (1 + 0x1p-20);
+    // Logits and the maximum are off by near_error_ each.
+    tolerance_ = (2 * near_error_ * operands_.to_base_2() + kExponentError) * (1 + 0x1p-20);
     if (!(tolerance_ < 0.25)) {  // f32 knows even less about these logits
       row_.kind = AttentionRowKind::may_overflow;
       std::fill(scores, scores + count, 0.0);
@@ -123,7 +126,7 @@ class RowPass {
     if (operands_.may_overflow(row_.query, row_.keys)) row_.kind = AttentionRowKind::may_overflow;
     const bool special = operands_.any_special_pair();
     if (!special && !head_.natural_units()) {  // the scores are the logits
-      logit_error_ = score_error_;
+      logit_error_ = near_error_ = score_error_;
       return;
     }
     for (std::int64_t j = row_.keys.first; j < row_.keys.end; ++j) {
@@ -143,12 +146,19 @@ class RowPass {
     if (head_.has_sink && (std::isnan(sink) || sink == kInfinity))
       row_.kind = AttentionRowKind::nan;
     if (head_.has_sink && std::isfinite(sink)) largest_ = std::fabs(sink);
+    double near = largest_;
     if (!head_.bias.empty()) hide_far_logits(scores);
-    for (std::int64_t j = 0; j < row_.keys.end - row_.keys.first; ++j)
-      if (scores[j] != -kInfinity) largest_ = std::max(largest_, std::fabs(scores[j]));
+    const std::int64_t count = row_.keys.end - row_.keys.first;
+    const double least = largest_of(scores, count) - kWeightless / operands_.to_base_2();
+    for (std::int64_t j = 0; j < count; ++j) {
+      if (scores[j] == -kInfinity) continue;
+      largest_ = std::max(largest_, std::fabs(scores[j]));
+      if (!(scores[j] < least)) near = std::max(near, std::fabs(scores[j]));
+    }
     if (row_.kind == AttentionRowKind::regular && largest_ >= kFarFromOverflow)
       row_.kind = AttentionRowKind::may_overflow;
     logit_error_ = operands_.logit_error(row_.query, score_error_, largest_);
+    near_error_ = operands_.logit_error(row_.query, score_error_, near);
   }
 
   // Keys that a bias puts far below the maximum have no weight, in every step in which they may
@@ -322,7 +332,7 @@ class RowPass {
     const double head = row_.maximum * unit,
                  tail = base_2 ? std::log2(row_.sum) : std::log(row_.sum);
     row_.lse = head + tail;
-    row_.lse_error = logit_error_ * unit +
+    row_.lse_error = near_error_ * unit +
                      row_.sum_error * (base_2 ? std::numbers::log2e : 1) * (1 + 0x1p-10) +
                      0x1p-49 * (std::fabs(head) + std::fabs(tail));
   }
@@ -370,7 +380,7 @@ class RowPass {
   std::vector<KeyRange> blank_;  // tiles without a logit above -Inf
   std::vector<std::int64_t> far_;
   bool far_leads_ = false;  // a part's first logits are far
-  double score_error_ = 0, logit_error_ = 0, largest_ = 0, tolerance_ = 0;
+  double score_error_ = 0, logit_error_ = 0, near_error_ = 0, largest_ = 0, tolerance_ = 0;
 };
 
 }  // namespace

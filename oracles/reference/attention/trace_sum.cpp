@@ -46,7 +46,16 @@ RowTrace::SumError RowTrace::term_error(const Journey& journey, std::int64_t key
   }
   const Exponent framed = exponent(step, logit, error, error),
                  exact = exponent(step, logit, error, error + last.error);
-  if (framed.error > 100) return {kInfinity, kInfinity};
+  if (framed.error > 100) {
+    // Far below the maximum, as under a mask of -1e9: nothing, however far the exponent is off.
+    const double highest = (logit - step.maximum) * c_ + exact.error;
+    constexpr double kMoved = 32;  // that the maxima may be off by, in binades
+    const bool is_nothing = contract_.exponential_bits == 0 && highest < -127 &&
+                            c_ * (step.error + last.error) < kMoved;
+    if (!is_nothing) return {kInfinity, kInfinity};
+    const double all = 2 * std::ldexp(kEx2Flushed, static_cast<int>(kMoved)) / row_.sum;
+    return {all, all};
+  }
   const double rest = contract_.exponential_error(framed.zero) + journey.roundings;
   const double most_flushed =
       contract_.exponential_bits > 0 ? kEx2Flushed : std::min(p, kEx2Flushed);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
@@ -202,7 +203,7 @@ std::vector<GemmFault> epilogue_rounded_elsewhere(const PreparedGemm& gemm) {
       {{scale_b, scale_a}, {scale_ab}, "the scales were multiplied first: \"scale_ab\""},
   };
   std::vector<GemmFault> faults;
-  const std::vector<EpilogueStep>& steps = gemm.contract.epilogue;
+  const std::span<const EpilogueStep> steps = gemm.epilogue.steps();  // the usual ones, too
   for (const Variation& variation : kVariations) {
     const auto found = std::search(steps.begin(), steps.end(), variation.promised.begin(),
                                    variation.promised.end());

@@ -118,6 +118,41 @@ TEST(AttentionFarKeys, LeaveBoundsAsMinusInfinityDoes) {
   }
 }
 
+// However far off an exponent may be that was computed with a fused multiply-add, at -1e9 it is far
+// below 0, and the key is nothing. Every tile has keys in sight, which settle its maximum.
+TEST(AttentionFarKeys, AreNothingInATileWithOthersUnderAllContracts) {
+  int judged = 0;
+  for (const LogitBase base : kBases) {
+    for (int turn = 0; turn < 60; ++turn) {
+      AttentionSetup setup = hiding(turn);
+      setup.scores = testing::Scores::normal;
+      setup.values = testing::Values::normal;
+      Attention hidden(setup), far(setup);
+      const float mask = turn % 2 == 0 ? -1e9f : -1.45e9f;
+      for (std::int64_t n = 0; n < far.bias.layout.count(); ++n) {
+        if (n % kTile < kTile / 2) continue;
+        hidden.bias.set_bits(n, std::bit_cast<std::uint32_t>(-kFloatInfinity));
+        far.bias.set_bits(n, std::bit_cast<std::uint32_t>(mask));
+      }
+      const AttentionContract contract = contract_of(setup, base, turn);
+      const AttentionOracle expected(hidden.problem, contract, 90),
+          oracle(far.problem, contract, 90);
+      for (std::int64_t i = 0; i < kQueries; ++i) {
+        const std::int64_t at[] = {i * setup.dv, i};
+        for (const int output : {0, 1}) {
+          const ElementVerdict wanted = expected.element(output, at[output], 0x7fc00000),
+                               got = oracle.element(output, at[output], 0x7fc00000);
+          EXPECT_EQ(got.pass, wanted.pass) << turn << " row " << i << " output " << output;
+          EXPECT_LE(got.bound_ulp, 2 * wanted.bound_ulp)
+              << turn << " logits " << static_cast<int>(base) << " row " << i << " of " << output;
+          judged += !wanted.pass;
+        }
+      }
+    }
+  }
+  EXPECT_GT(judged, 2000);
+}
+
 // The last row hides all its keys, by the least f32 too: every weight is the same, and O the mean.
 TEST(AttentionFarKeys, ARowHiddenWholeHasTheMeanOfItsValues) {
   int rows = 0;

@@ -383,6 +383,23 @@ TEST(GemmNamesFaults, FormulasGoneWrong) {
   EXPECT_EQ(told(faulty, setup), "silu's exponential lacks its minus: x / (1 + e^x)");
 }
 
+// The contract lists no step: beta * C is added all the same, with its roundings.
+TEST(GemmNamesFaults, AFusedBetaThatTheContractLeavesOut) {
+  GemmSetup setup = square(16, 40);
+  setup.output = f32;
+  setup.beta = 0.3f;
+  Gemm gemm(setup);
+  Kernel without = kernel(hopper_bf16());
+  without.problem = [](GemmProblem& problem) { problem.beta = 0; };
+  without.run(gemm);
+  for (std::int64_t index = 0; index < gemm.d.layout.count(); ++index) {
+    const float sum = std::bit_cast<float>(static_cast<std::uint32_t>(gemm.d.bits(index)));
+    const float d = std::fma(0.3f, gemm.value(gemm.c, index), sum);
+    gemm.d.set_bits(index, std::bit_cast<std::uint32_t>(d));
+  }
+  EXPECT_EQ(first_fault(gemm, hopper_bf16()), "beta * C was added by fma: \"beta_c fma\"");
+}
+
 TEST(GemmNamesFaults, ConstantsMistyped) {
   GemmSetup setup = square(16, 40);
   setup.output = f32;
