@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // quantize_mxfp4_bf16: bf16 to MXFP4: codes of e2m1, two to a byte, and for each block of 32
-// elements of a row one scale, a power of two (ue8m0). Four lanes take a block, eight elements each.
-// Needs sm_100a or sm_120a for the conversion.
+// elements of a row one scale, a power of two (ue8m0). Four lanes take a block, eight elements
+// each. Needs sm_100a or sm_120a for the conversion.
 namespace {
 
 using Bf16 = unsigned short;
