@@ -35,7 +35,14 @@ double wide(const RowSpot& spot, Random& random) {
   return draw_scaled(random, top - random.between(0, 20));
 }
 
+// In every third row the least normal numbers and those a third of the exponents above them, so that
+// results are small and yet no subnormals.
 double subnormal(const RowSpot& spot, Random& random) {
+  Random of_row = spot.of_row;
+  if (of_row.below(3) == 0) {
+    const std::int64_t least = spot.format.emin();
+    return draw_scaled(random, least + random.between(0, -least / 3));
+  }
   const double sign = draw_sign(random);
   const auto significand =
       static_cast<double>(1 + random.below((std::uint64_t{1} << spot.format.mantissa_bits) - 1));

@@ -15,7 +15,7 @@ from typing import Any
 from . import program
 from .chips import Chip, chip_named
 from .errors import Broken, CannotRun, InputError, error_of
-from .formats import text_of_bits
+from .formats import text_of_bits, value_of_bits
 from .manifest import contract_of, contract_only
 from .operations import FieldValue, Problem, chip_of, problem_of, problem_text
 from .report import LINES_OF_EXPLANATION, Case, Element, Output, Record, Report, read_record
@@ -296,12 +296,22 @@ def _about_element(call: Problem, output: Output, element: Element) -> list[str]
     error = ""
     if math.isfinite(element.error_ulp):
         error = f", {element.error_ulp:+.4g} ulp from it"
-        if element.bound_ulp:
+        if _lies_within(output, element):
+            error += ", but no value that the arithmetic of the contract can give"
+        elif element.bound_ulp:
             error += f" ({element.bound_ulp:.4g} ulp allowed)"
     elif element.class_mismatch:
         error = ", which is of another class"
     exact = "NaN" if math.isnan(element.exact) else repr(element.exact)
     return [line, f"    exact value {exact}{error}"]
+
+
+def _lies_within(output: Output, element: Element) -> bool:
+    low, got, high = (
+        value_of_bits(output.format, int(bits, 16))
+        for bits in (element.low, element.got, element.high)
+    )
+    return low <= got <= high
 
 
 def _explanation(lines: Sequence[str]) -> list[str]:

@@ -137,6 +137,13 @@ class Problem:
             )
         self.fields.setdefault(name, value)
 
+    def set_format(self, name: str, tensor: str) -> None:
+        """The field of a tensor's format; formats that it has no word for are said by the tensor."""
+        held = self.tensor(tensor)
+        assert held is not None
+        if held.format in row_of(self.operation).fields[name].words:
+            self.set(name, held.format)
+
     def set_sizes(self, *names: str) -> None:
         for name in names:
             size, said = self.sizes[name]
@@ -321,10 +328,9 @@ def _gemm(p: Problem) -> None:
                 f"{f', {batch} of them,' if batch != 1 else ''} makes [{m}, {n}]"
             )
     p.set_sizes("m", "n", "k", "batch")
-    for name in ("a", "b"):  # f32 is said by the manifest's formats alone
-        if p.inputs[name].format in row_of("gemm").fields[name].words:
-            p.set(name, p.inputs[name].format)
-    p.set("out", p.outputs["d"].tensor.format)
+    p.set_format("a", "a")
+    p.set_format("b", "b")
+    p.set_format("out", "d")
     if "c" in p.inputs:
         p.set("beta", 1.0)
         if p.fields["beta"] == 0:
@@ -332,25 +338,41 @@ def _gemm(p: Problem) -> None:
     elif p.fields.get("beta", 0) != 0:
         raise InputError(f"beta={p.fields['beta']} needs c=, the matrix that it multiplies")
     _along(p, "bias", {"column": ((n,), (1, n)), "row": ((m,), (m, 1))})
-    blocks = {size: -(-k // size) for size in (32, 128)}
+    blocks = {size: -(-k // size) for size in (16, 32, 128)}
     scales_a: dict[str, tuple[tuple[int, ...], ...]] = {
         "tensor": ((), (1,), (1, 1)),
         "row": ((m,), (m, 1)),
         "1x128": ((m, blocks[128]),),
         "1x32": ((m, blocks[32]),),
+        "1x16": ((m, blocks[16]),),
     }
     scales_b: dict[str, tuple[tuple[int, ...], ...]] = {
         "tensor": ((), (1,), (1, 1)),
         "column": ((n,), (1, n)),
         "128x128": ((blocks[128], -(-n // 128)),),
         "32x1": ((blocks[32], n),),
+        "16x1": ((blocks[16], n),),
     }
+    # What is named by its layout is given as it lies in memory.
+    layout = p.fields.get("scale_layout")
+    if layout == "k_major":
+        scales_b |= {word: (shape[::-1],) for word, (shape, *_) in scales_b.items() if "x" in word}
+    elif layout == "128x4":
+        for scales, vectors in ((scales_a, m), (scales_b, n)):
+            for word in scales.keys() & {"1x32", "1x16", "32x1", "16x1"}:
+                across = -(-blocks[max(map(int, word.split("x")))] // 4)
+                scales[word] = ((-(-vectors // 128), across, 32, 4, 4),)
     if _format(p, "scale_a") == "ue8m0":  # the scales of MX formats
         scales_a = {"1x32": scales_a["1x32"]}
     if _format(p, "scale_b") == "ue8m0":
         scales_b = {"32x1": scales_b["32x1"]}
     _along(p, "scale_a", scales_a)
     _along(p, "scale_b", scales_b)
+    if layout == "k_major" and "x" in str(p.fields.get("scale_b")):
+        p.view("scale_b", Tensor.transposed)
+    for name in ("scale_a", "scale_b"):
+        if layout == "128x4" and len(p.shape_of(name) if p.tensor(name) else ()) == 5:
+            p.permute(name, (0, 3, 2, 1, 4))
     _along(p, "scale_d", {"tensor": ((), (1,), (1, 1))})
 
 
@@ -455,9 +477,9 @@ def _grouped_gemm(p: Problem) -> None:
     p.bind("group_sizes", "groups")
     p.bind("d", "m", "n")
     p.set_sizes("m", "n", "k", "groups")
-    p.set("a", p.inputs["a"].format)
-    p.set("b", p.inputs["b"].format)
-    p.set("out", p.outputs["d"].tensor.format)
+    p.set_format("a", "a")
+    p.set_format("b", "b")
+    p.set_format("out", "d")
     m, groups = p.size("m"), p.size("groups")
     _along(p, "scale_a", {"tensor": ((), (1,), (1, 1)), "row": ((m,), (m, 1))})
     _along(p, "scale_b", {"tensor": ((groups,), (groups, 1), (groups, 1, 1))})
@@ -476,7 +498,7 @@ def _linear_backward(p: Problem) -> None:
     p.flatten("scale_dy", "scale_x", "scale_w")
     for name in ("dx", "dw"):
         if name in p.outputs:
-            p.set("out", p.outputs[name].tensor.format)
+            p.set_format("out", name)
     scales = [name for name in ("scale_dy", "scale_x", "scale_w") if name in p.inputs]
     if scales:
         p.set("scales", "tensor" if "scale_dy" in scales else "channel")
@@ -497,7 +519,7 @@ def _rows(p: Problem, main: str, result: str, *more: str) -> None:
 
 def _out(p: Problem, name: str) -> None:
     if name in p.outputs:
-        p.set("out", p.outputs[name].tensor.format)
+        p.set_format("out", name)
 
 
 def _vectors(p: Problem, size: str, *names: str) -> None:
@@ -563,7 +585,7 @@ def _quantize(p: Problem) -> None:
     _rows(p, "x", "q")
     p.set("in", p.inputs["x"].format)
     if "q" in p.outputs:
-        p.set("out", p.outputs["q"].tensor.format)
+        p.set_format("out", "q")
     m, blocks = p.size("m"), -(-p.size("n") // 128)
     choices = {"tensor": ((), (1,), (1, 1)), "row": ((m,), (m, 1)), "1x128": ((m, blocks),)}
     for name in ("scale", "amax"):
@@ -640,11 +662,11 @@ def _attention(p: Problem) -> None:
         if len(p.shape_of("bias")) == 4 and p.shape_of("bias")[0] == 1:
             p.view("bias", lambda t: t.reshaped(t.shape[1:]))
         p.bind("bias", "heads", "queries", "keys")
-        p.set("bias", p.inputs["bias"].format)
+        p.set("bias", "f32")  # that there is one; its format is the tensor's
     if p.tensor("sink"):
         p.flatten("sink")
         p.bind("sink", "heads")
-        p.set("sink", p.inputs["sink"].format)
+        p.set("sink", "f32")  # that there is one; its format is the tensor's
     p.set_sizes("batch", "heads", "queries", "keys", "d")
     if p.size("kv_heads") != p.size("heads"):
         p.set_sizes("kv_heads")

@@ -250,3 +250,56 @@ def test_block_scales_in_any_steps():
     assert assert_conforms(total, "gemm", a=a, b=b, scale_a=scale_a, scale_b=scale_b, chip="h200").passed
     with pytest.raises(plumbline.Broken):
         assert_conforms(total * numpy.float32(1.01), "gemm", a=a, b=b, scale_a=scale_a, scale_b=scale_b, chip="h200")
+
+
+@pytest.mark.parametrize("layout", ["row_major", "k_major", "128x4"])
+def test_block_scales_as_they_lie_in_memory(layout):
+    rng = numpy.random.default_rng(3)
+    m, n, k, blocks = 5, 130, 256, 8  # 130 columns are two tiles of 128
+    a, b = (rng.integers(-4, 5, shape).astype(numpy.int8) for shape in ((m, k), (k, n)))
+    scales = numpy.exp2(rng.integers(-2, 3, (n, blocks))).astype(numpy.float32)
+    tiles = numpy.zeros((256, blocks), numpy.float32)
+    tiles[:n] = scales
+    stored = {
+        "row_major": scales.T,
+        "k_major": scales,
+        # Of row r and block q: tile (r / 128, q / 4), and in it (r % 32, r / 32 % 4, q % 4).
+        "128x4": tiles.reshape(2, 4, 32, 2, 4).transpose(0, 3, 2, 1, 4).copy(),
+    }[layout]
+    sums = numpy.einsum("mbk,bkn->bmn", a.reshape(m, blocks, 32).astype(float),
+                        b.reshape(blocks, 32, n).astype(float))
+    right = numpy.einsum("bmn,nb->mn", sums, scales.astype(float)).astype(numpy.float32)
+    arguments = {"a": a, "b": b, "scale_b": stored, "scale_layout": layout, "chip": 90}
+    assert assert_conforms(right, "gemm", problem={"scale_b": "32x1"}, **arguments).passed
+    right[2, 129] *= 1.001
+    with pytest.raises(plumbline.Broken):
+        assert_conforms(right, "gemm", problem={"scale_b": "32x1"}, **arguments)
+
+
+@pytest.mark.parametrize("bias_format", [numpy.float16, ml_dtypes.bfloat16])
+def test_formats_that_no_word_names(bias_format):
+    rng = numpy.random.default_rng(4)
+    q, k, v = (rng.standard_normal((1, 2, rows, 8)).astype(numpy.float32) for rows in (4, 6, 6))
+    bias = rng.standard_normal((2, 4, 6)).astype(bias_format)
+    logits = 0.5 * q.astype(float) @ k.astype(float).swapaxes(-1, -2) + bias.astype(float)
+    weights = numpy.exp(logits - logits.max(-1, keepdims=True))
+    o = (weights / weights.sum(-1, keepdims=True) @ v.astype(float)).astype(numpy.float32)
+    arguments = {"q": q, "k": k, "v": v, "bias": bias, "scale": 0.5, "chip": 90,
+                 "contract": {"unit": "fma.f32", "tile": 16, "p": "f32", "logits": "natural"}}
+    assert assert_conforms(o, "attention", **arguments).passed
+    arguments["bias"] = numpy.zeros_like(bias)
+    with pytest.raises(plumbline.Broken):
+        assert_conforms(o, "attention", **arguments)
+    right = q[0, 0].astype(float) @ k[0, 0].astype(float).T
+    groups = {"a": q[0, 0], "b": k[:, 0].swapaxes(1, 2), "group_sizes": numpy.array([4]), "chip": 90}
+    assert assert_conforms(right.astype(numpy.float16), "grouped_gemm", **groups).passed
+
+
+def test_an_exact_value_that_the_contract_cannot_give():
+    """Sums of FP8 on Hopper keep 14 bits: f32 values between those are no results of it."""
+    rng = numpy.random.default_rng(5)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((16, 256), (256, 8)))
+    with pytest.raises(plumbline.Broken) as broken:
+        assert_conforms((a.astype(float) @ b.astype(float)).astype(numpy.float32), "gemm", a=a, b=b, chip=90,
+                        contract={"unit": "wgmma", "schedule": "sequential"})
+    assert "no value that the arithmetic of the contract can give" in str(broken.value)

@@ -59,6 +59,8 @@ def gemm(**more):
     ({"scale_a": 0.5, "scale_b": zeros(256)}, "scale_a=tensor scale_b=column"),
     ({"scale_a": zeros(3, 2), "scale_b": zeros(2, 2)}, "scale_a=1x128 scale_b=128x128"),
     ({"scale_a": zeros(3, 8), "scale_b": zeros(8, 256)}, "scale_a=1x32 scale_b=32x1"),
+    ({"scale_b": zeros(256, 8), "scale_layout": "k_major"}, "scale_b=32x1 scale_layout=k_major"),
+    ({"scale_b": zeros(2, 2, 32, 4, 4), "scale_layout": "128x4"}, "scale_b=32x1 scale_layout=128x4"),
     ({"act": "relu"}, "act=relu"), ({"alpha": numpy.float32(0.5)}, "alpha=0.5"), ({"alpha": numpy.array(0.5)}, "alpha=0.5"),
 ])
 def test_words_that_inputs_imply(arguments, expected):
@@ -98,6 +100,7 @@ def test_packed_sequences():
     (lambda: text("gem", zeros(1)), 'did you mean "gemm"'),
     (lambda: gemm(bais=zeros(3)), 'did you mean "bias"'),
     (lambda: gemm(bias=zeros(4)), "fits none of: column: [256] or [1, 256]; row: [3] or [3, 1]"),
+    (lambda: gemm(scale_b=zeros(8, 256), scale_layout="128x4"), "32x1: [2, 2, 32, 4, 4]"),
     (lambda: gemm(act="rleu"), 'did you mean "relu"'),
     (lambda: gemm(alpha=1e300), "beyond f32"),
     (lambda: gemm(beta=1.0), "beta=1.0 needs c="),

@@ -149,8 +149,7 @@ Status check_gemm(const GemmProblem& problem, const Contract& contract) {
     return check_gemm(dequantized, rest);
   }
   if ((problem.zero_a != 0 || problem.zero_b != 0) && contract.unit != Unit::int32) {
-    return bad(fmt::format("zero points {} and {} need unit int32", problem.zero_a, problem.zero_b),
-               "leave zero_a and zero_b at 0");
+    return bad("the zero points zero_a and zero_b need unit int32", "leave them at 0");
   }
   const bool told =
       std::any_of(contract.epilogue.begin(), contract.epilogue.end(),

@@ -426,7 +426,7 @@ const Mistake kMistakes[] = {
     {"require = 'm", "requires = 'm", "requires", R"(unknown key "requires" (did you mean "require"?))"},
     {"require = 'm", "require = 'mm", "mm <=", R"(there is no field "mm" (did you mean "m"?))"},
     {"reason  = \"m", "# \"m", "[[domain]]", R"("reason" is missing (add reason = "k must be a multiple of 8"))"},
-    {"free   = [\"batch\"", "free   = [\"zero_b\", \"batch\"", "[contract]", R"(zero points 0 and 1 need unit int32 (leave zero_a and zero_b at 0))"},
+    {"free   = [\"batch\"", "free   = [\"zero_b\", \"batch\"", "[contract]", R"(the zero points zero_a and zero_b need unit int32 (leave them at 0))"},
     {"c      = [\"auto\"", "scale_a = [\"tensor\", \"1x128\"]\nc      = [\"auto\"", "[contract]", R"(scales along k need promotion "scaled fma" or "scaled" (or a unit with .block_scale, which applies them itself; or use tensor, row or column scales))"},
     {"mma.sync\"\n", "mma_sync\"\n", "mma_sync", R"("mma_sync" is not known here (did you mean "mma.sync"? it is one of "mma.sync", "wgmma", "tcgen05", "fma.f32", "int32", "mma.sync.block_scale", "tcgen05.block_scale"))"},
     {"mma.sync\"\n", "wgmma\"\n", "[contract]", "sm_80 has no wgmma for bf16 with an f32 accumulator (choose another target or another unit)"},
