@@ -35,8 +35,8 @@ double wide(const RowSpot& spot, Random& random) {
   return draw_scaled(random, top - random.between(0, 20));
 }
 
-// In every third row the least normal numbers and those a third of the exponents above them, so that
-// results are small and yet no subnormals.
+// In every third row the least normal numbers and those up to a third of the exponents above them:
+// results are small and yet not subnormal.
 double subnormal(const RowSpot& spot, Random& random) {
   Random of_row = spot.of_row;
   if (of_row.below(3) == 0) {

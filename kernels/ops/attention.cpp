@@ -41,7 +41,7 @@ constexpr std::array kTensors = {
 constexpr std::string_view kAbout =
     R"~(O = softmax(S) · V with S = scale · Q · Kᵀ, softcapped and biased where the problem says so, over the keys that causal mask, window and
 sequence lengths leave visible; LSE is the natural logarithm of each row's sum of exponentials, or with `lse=base_2` the one in base 2; kernels of inference often store none (`lse=none`). A row that sees no key has O = 0, and so have the rows after
-the last sequence. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
+the last sequence; where there is a sink, it alone is their LSE. With `scales=head` Q, K and V are their elements times the scale of their sequence and head: scale · q_scale · k_scale takes the place of scale, and
 v_scale multiplies O; scales are numbers from 2^-30 to 2^30. With `scales=block` every 64 rows of Q, of K and, if its elements have 8 bits,
 of V have a scale, as they lie in the tensor: where sequences are packed, a block may hold the end of one and the beginning of the next, and a sequence's tile may lie in two.
 O then is the sum over blocks of V of their scale times the sum of their rows by probability. docs/bounds/attention.md says what a contract's terms mean for the bits.

@@ -65,7 +65,7 @@ constexpr std::array kSchema = {
     Field{"d",            kInteger, -1, 1, kWidest, {},          "width of queries and keys"},
     Field{"dv",           kInteger, 0, 0, kWidest, {},           "width of values; 0 is d"},
     Field{"causal",       kWord, 0, 0, 0, kCausal,               "the corner of the scores that the causal diagonal ends in"},
-    Field{"window_left",  kInteger, -1, -1, kLongest, {},        "keys visible before a query's own; -1 is all"},
+    Field{"window_left",  kInteger, -1, -1, kLongest, {},        "keys visible before a query's own, which is i + keys - queries for query i, with causal=top_left i; -1 is all"},
     Field{"window_right", kInteger, -1, -1, kLongest, {},        "keys visible after a query's own; -1 is all"},
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
