@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "harness/cli/cases.h"
@@ -14,6 +15,7 @@
 #include "harness/explain/probe.h"
 #include "harness/run/counterexample.h"
 #include "reports/card.h"
+#include "reports/count_text.h"
 
 namespace plumbline {
 namespace {
@@ -60,6 +62,12 @@ Counterexample card_of(const Case& test_case, const Target& target, const Examin
   return card;
 }
 
+// ", 40 % of the allowed error used", where one is allowed.
+std::string share_of(const OutputVerdict& verdict) {
+  if (!std::isfinite(verdict.worst_share)) return "";
+  return fmt::format(", {} of the allowed error used", share_text(verdict.worst_share));
+}
+
 void explain_on(const Case& test_case, const Target& target, const Examined& examined,
                 CaseRunner& runner, Terminal& terminal) {
   const CaseRecord& record = examined.record;
@@ -72,10 +80,9 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;
-    terminal.print_wrapped(fmt::format(
-        "      {}: {} outputs, worst {}, {} of the allowed error used, {} had to be exact",
-        output.name, v.elements, ulp_text(v.worst_ulp), share_text(v.worst_share),
-        v.exact_required));
+    terminal.print_wrapped(fmt::format("      {}: {}, the worst {}{}, {} had to be exact",
+                                       output.name, counted(v.elements, "output"),
+                                       ulp_text(v.worst_ulp), share_of(v), v.exact_required));
     const std::string note = accuracy_note(v.worst_relative);
     if (!note.empty() && record.verdict == Verdict::pass) terminal.print_wrapped("      " + note);
     if (v.compared == 0) continue;

@@ -95,6 +95,7 @@ TEST_F(Judged, AStoppedLaunchIsNotJudgedByItsValues) {
 TEST_F(Judged, UnwrittenOutputsFailAndAreNamed) {
   tensors.specs.push_back({"lse", TensorRole::output, {FormatId::f32, {1, 1, 3}, {3, 3, 1}, 0}});
   tensors.tensors.emplace_back(tensors.specs.back().layout);
+  manifest.in_place = {{"d", "c"}, {"lse", "c"}};
   launch.unwritten = 4;
   launch.unwritten_of = {{"d", 1, 3}, {"lse", 2, 1}};
   EXPECT_EQ(judge().reason,
@@ -103,6 +104,10 @@ TEST_F(Judged, UnwrittenOutputsFailAndAreNamed) {
   launch.unwritten = 1;
   launch.unwritten_of = {{"d", 3, 1}};
   EXPECT_EQ(judge().reason, "1 output element was never written: d[1,1]");
+  manifest.in_place.clear();
+  EXPECT_EQ(
+      judge().reason,
+      "1 output element was never written: d[1,1] (no parameter in the manifest is \"ptr d\")");
 }
 
 // The first output is undecided, the second one wrong: that is the reason.

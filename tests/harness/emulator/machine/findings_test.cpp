@@ -54,7 +54,9 @@ TEST(OutOfBounds, GlobalReadAndWriteBehindTheEnd) {
   expect(run("ld.global.u32 %r1, [%d2+-4];"), FindingKind::out_of_bounds, 11, 0, 0, false,
          "4 bytes before");
   expect(run("mov.u64 %d3, 0; ld.global.u32 %r1, [%d3];"), FindingKind::out_of_bounds, 11, 0, 0,
-         false, "in no allocation");
+         false, "a null pointer, or counted from one");
+  expect(run("mov.u64 %d3, 0x100000000; ld.global.u32 %r1, [%d3];"), FindingKind::out_of_bounds, 11,
+         0, 0, false, "in no allocation");
   expect_none(run("ld.global.u32 %r1, [%d2+768];"));
 }
 

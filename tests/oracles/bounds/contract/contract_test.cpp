@@ -20,7 +20,7 @@ TEST(ContractWords, GoBothWays) {
   for (const std::string_view word : {"none", "relu", "gelu", "gelu_tanh", "silu"})
     EXPECT_EQ(word_of(*activation(word)), word);
   EXPECT_EQ(unit_words().size(), 7u);
-  EXPECT_EQ(promotion_words().size(), 2u);
+  EXPECT_EQ(promotion_words().size(), 3u);
   EXPECT_EQ(epilogue_words().size(), 20u);
 }
 

@@ -281,6 +281,7 @@ TEST(GemmExplain, FaultsDoNotFitACorrectKernel) {
   const GemmOracle oracle(gemm.problem, hopper_bf16().contract, 90);
   std::int64_t kinds = 0;
   for (const GemmFaultKind& kind : gemm_fault_kinds()) {
+    if (kind.name == "rounded elsewhere") continue;  // bf16 hardly shows one rounding of f32
     for (const GemmFault& fault : kind.variants(oracle.gemm())) {
       if (fault.output.rounding == Rounding::nearest_away)
         continue;                               // there are no ties in these values
