@@ -73,7 +73,7 @@ Choice SizePlanner::choice_of(std::string_view shape, Features features, Random&
   return choice;
 }
 
-std::optional<Case> SizePlanner::case_of(std::span<const SizedField> sized, Features features) {
+std::optional<Case> SizePlanner::case_of(const std::vector<SizedField>& sized, Features features) {
   for (const auto& [field, size] : sized) {
     const auto known = std::ranges::find(manifest_.schema(), field, &Field::name);
     if (known == manifest_.schema().end() || known->fixed || size > known->maximum)
@@ -105,8 +105,7 @@ std::vector<Case> SizePlanner::long_sizes() {
   std::vector<Case> cases;
   for (const std::string_view field : generator_.shrink_fields().sizes) {
     const auto add = [&](std::int64_t size, Features features) {
-      const SizedField only{field, size};
-      std::optional<Case> built = case_of(std::span(&only, 1), features);
+      std::optional<Case> built = case_of({{field, size}}, features);
       if (!built || built->problem.integer(field) < size) return false;
       cases.push_back(*std::move(built));
       return true;
@@ -133,9 +132,8 @@ std::vector<Case> SizePlanner::tile_pairs(std::span<const Case> planned) {
                one.problem.integer(second->first) > second->second;
       };
       if (std::ranges::any_of(planned, has_both)) continue;
-      const std::array sized = {SizedField{first->first, first->second + 1},
-                                SizedField{second->first, second->second + 1}};
-      std::optional<Case> built = case_of(sized, Features::none);
+      std::optional<Case> built = case_of(
+          {{first->first, first->second + 1}, {second->first, second->second + 1}}, Features::none);
       if (built && has_both(*built)) cases.push_back(*std::move(built));
     }
   }
@@ -156,8 +154,7 @@ std::vector<Case> SizePlanner::sizes_of_code(std::span<const std::int64_t> numbe
       for (const std::string_view field : fields) {
         for (const std::int64_t size : {number, number + 1}) {
           if (cases.size() == most || known.contains({field, size})) continue;
-          const SizedField only{field, size};
-          std::optional<Case> built = case_of(std::span(&only, 1), Features::none);
+          std::optional<Case> built = case_of({{field, size}}, Features::none);
           if (!built) continue;
           const std::int64_t fitted = built->problem.integer(field);
           if (fitted < size || fitted > size + kMostRounding) continue;

@@ -28,8 +28,8 @@ class SizePlanner {
   std::vector<Case> sizes_of_code(std::span<const std::int64_t> numbers,
                                   std::span<const Case> planned);
 
-  // Two sizes that are each one past a tile of the manifest, for each two that are so in none of the
-  // cases: what is wrong in the last tile of one may only matter in the second one of the other.
+  // Two sizes that are each one past a tile of the manifest, for each two that are so in none of
+  // the cases: what is wrong in the last tile of one may only matter in the second one of the other.
   std::vector<Case> tile_pairs(std::span<const Case> planned);
 
  private:
@@ -42,9 +42,9 @@ class SizePlanner {
     std::int64_t size;
   };
 
-  // The smallest problem there is with these sizes, or the next larger one that the domain takes. Of
-  // an integer that is no size, a problem with rows that are long enough for it to matter.
-  std::optional<Case> case_of(std::span<const SizedField> sized, Features features);
+  // The smallest problem there is with these sizes, or the next larger one that the domain takes.
+  // Of an integer that is no size, a problem with rows that are long enough for it to matter.
+  std::optional<Case> case_of(const std::vector<SizedField>& sized, Features features);
 
   const Manifest& manifest_;
   const Generator& generator_;

@@ -413,9 +413,8 @@ constexpr std::string_view kKernels =
 constexpr std::array<Verb, 17> kVerbs = {{
     {"list", "WHAT",
      "kernels (default), operations, formats, models, devices, classes; ptx and files: their "
-     "entries, "
-     "and every instruction that the emulator lacks; text and files: their operations (with "
-     "--format json their fields, contract terms and tensors)",
+     "entries, and every instruction that the emulator lacks; text and files: their operations "
+     "(with --format json their fields, contract terms and tensors)",
      "what there is: kernels, operations, formats, models, devices, classes, PTX, texts",
      add_kernel, list, kListExamples, true, false},
     {"init", "FILE", "a PTX file or a CUDA source",

@@ -358,8 +358,9 @@ def _gemm(p: Problem) -> None:
     if layout == "k_major":
         scales_b |= {word: (shape[::-1],) for word, (shape, *_) in scales_b.items() if "x" in word}
     elif layout == "128x4":
+        del scales_b["128x128"]
         for scales, vectors in ((scales_a, m), (scales_b, n)):
-            for word in scales.keys() & {"1x32", "1x16", "32x1", "16x1"}:
+            for word in [word for word in scales if "x" in word]:
                 across = -(-blocks[max(map(int, word.split("x")))] // 4)
                 scales[word] = ((-(-vectors // 128), across, 32, 4, 4),)
     if _format(p, "scale_a") == "ue8m0":  # the scales of MX formats
@@ -370,9 +371,10 @@ def _gemm(p: Problem) -> None:
     _along(p, "scale_b", scales_b)
     if layout == "k_major" and "x" in str(p.fields.get("scale_b")):
         p.view("scale_b", Tensor.transposed)
-    for name in ("scale_a", "scale_b"):
-        if layout == "128x4" and len(p.shape_of(name) if p.tensor(name) else ()) == 5:
-            p.permute(name, (0, 3, 2, 1, 4))
+    if layout == "128x4":
+        for name in ("scale_a", "scale_b"):
+            if "x" in str(p.fields.get(name)):
+                p.permute(name, (0, 3, 2, 1, 4))
     _along(p, "scale_d", {"tensor": ((), (1,), (1, 1))})
 
 

@@ -61,6 +61,7 @@ def gemm(**more):
     ({"scale_a": zeros(3, 8), "scale_b": zeros(8, 256)}, "scale_a=1x32 scale_b=32x1"),
     ({"scale_b": zeros(256, 8), "scale_layout": "k_major"}, "scale_b=32x1 scale_layout=k_major"),
     ({"scale_b": zeros(2, 2, 32, 4, 4), "scale_layout": "128x4"}, "scale_b=32x1 scale_layout=128x4"),
+    ({"scale_a": zeros(1, 1, 32, 4, 4), "scale_layout": "128x4"}, "scale_a=1x128"),
     ({"act": "relu"}, "act=relu"), ({"alpha": numpy.float32(0.5)}, "alpha=0.5"), ({"alpha": numpy.array(0.5)}, "alpha=0.5"),
 ])
 def test_words_that_inputs_imply(arguments, expected):

@@ -151,6 +151,11 @@ class InPlace {
   const Form* is_;
 };
 
+// x^2 is two factors, which others may come between: (c * x) * x.
+std::int64_t factors_of(const Expression& node) {
+  return node.op == Op::function && node.function == Function::square ? 2 : 1;
+}
+
 }  // namespace
 
 std::int64_t Arithmetic::additions(std::int64_t terms) const {
@@ -295,11 +300,6 @@ Form Forms::sum(const Expression& node, std::span<const Form> of) const {
   }
   check(out);
   return out;
-}
-
-// x^2 is two factors, which others may come between: (c * x) * x.
-std::int64_t factors_of(const Expression& node) {
-  return node.op == Op::function && node.function == Function::square ? 2 : 1;
 }
 
 // Of three factors and more some may be multiplied first: their product may overflow, or be lost

@@ -331,12 +331,14 @@ std::string range_words(const F32Range& range) {
   return fmt::format("{:.9g} to {:.9g}{}", range.low, range.high, nan);
 }
 
+// Of an output that a fault has to fit.
+constexpr std::int64_t kMostElements = 4096;
+
 }  // namespace
 
 // Whether outputs are what conforming kernels have before the last rounding, cut off, and not what
 // is nearest to it.
 bool TextOracle::is_truncated(int step, const Format& f, const Tensor& got) const {
-  constexpr std::int64_t kMostElements = 4096;
   if (f.is_integer || f.storage_bits >= 32 || f.id == FormatId::ue8m0) return false;
   Evaluator<Forms> evaluator = forms();
   const std::int64_t elements = std::min(kMostElements, instance_.step_elements(step));
@@ -358,7 +360,6 @@ bool TextOracle::is_truncated(int step, const Format& f, const Tensor& got) cons
 NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
   // Twice those of the longest text in the tree, whose 998 are checked in 33 ms.
   constexpr std::size_t kMostEdits = 2000;
-  constexpr std::int64_t kMostElements = 4096;
   const Format& f = plumbline::format(of(output).format);
   const int step = of(output).step;
   FaultRanking fitting;

@@ -501,7 +501,8 @@ TEST(GemmScaled, FaultsDoNotFitACorrectKernel) {
     kernel(promised).run(gemm);
     const GemmOracle oracle(gemm.problem, promised.contract, promised.sm);
     for (const GemmFaultKind& kind : gemm_fault_kinds()) {
-      if (kind.name == "rounded elsewhere") continue;  // the bound may cover one rounding of f32
+      // Of steps that no contract lists the bound may cover one rounding of f32.
+      if (kind.name == "rounded elsewhere" && promised.contract.epilogue.empty()) continue;
       for (const GemmFault& fault : kind.variants(oracle.gemm())) {
         if (fault.output.rounding == Rounding::nearest_away || fault.clamped) continue;
         if (setup.output == f32 && fault.output.rounding != Rounding::nearest_even)
