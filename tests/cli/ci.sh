@@ -167,5 +167,13 @@ chmod +x tree/scripts/build tree/build/release/bin/plumbline
 ln -s ../tree/scripts/plumbline bin/plumbline
 [ "$(bin/plumbline doctor)" = doctor ] || { echo "FAILED: a link to scripts/plumbline"; failed=$((failed + 1)); }
 
+# A first build makes the PTX of what is named, also by a pattern.
+cp -r "$source/kernels/shipped" tree && mkdir -p tree/kernels && mv tree/shipped tree/kernels
+printf '#!/bin/sh\necho "$@" >>"%s/built"\n' "$work" >tree/scripts/build
+bin/plumbline verify 'quantize_m*' softmax_bf16 >/dev/null
+bin/plumbline verify >/dev/null
+printf 'release plumbline kernel_sources %s\n' 'kernel_quantize_mxfp4_bf16 kernel_softmax_bf16' kernels | cmp - built ||
+  { echo "FAILED: what a first build makes"; cat built; failed=$((failed + 1)); }
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
