@@ -78,6 +78,9 @@ struct LaunchRequest {
   std::vector<SharedByte> traced;
   // The emulator runs all CTAs on one worker: slower, and never undecided.
   bool one_worker = false;
+  // On the emulator a strong load that nothing orders behind a strong store of another thread finds
+  // once what was there before, as the memory model allows.
+  bool older_values = false;
   bool count_traffic = false;  // LaunchOutcome::traffic, on the emulator
   // Of blocks that are alike by their addresses only some run, where that can be shown: outputs are
   // not those of the kernel then.
@@ -111,6 +114,9 @@ struct LaunchOutcome {
   // Reads that ran of registers that nothing may have written: findings only where something
   // depends on what is in them (LaunchRequest::register_garbage).
   std::vector<Finding> unwritten_registers;
+  // Loads that found an older value (LaunchRequest::older_values) and were not made again: findings
+  // only where something depends on them.
+  std::vector<Finding> older_values;
   double elapsed_ms = 0;           // kernel time only; not part of any verdict
   std::uint64_t instructions = 0;  // warp instructions executed; 0 where the device cannot count
   std::vector<InstructionCount>

@@ -258,6 +258,7 @@ class EmulatorDevice final : public Device {
                 request.watched,
                 request.traced,
                 request.one_worker,
+                request.older_values,
                 request.count_traffic,
                 request.count_representatives});
   }

@@ -117,15 +117,15 @@ void add_findings(const Manifest& kernel, const LaunchOutcome& outcome, LaunchRe
   }
 }
 
-// What may become findings, without those that the manifest knows.
-void add_unwritten_registers(const Manifest& kernel, const LaunchOutcome& outcome,
-                             LaunchResult& result) {
-  for (const Finding& finding : outcome.unwritten_registers) {
+// Adds what may become findings, without those that the manifest knows.
+void add_candidates(const Manifest& kernel, const std::vector<Finding>& candidates,
+                    std::vector<Finding>& all) {
+  for (const Finding& finding : candidates) {
     const std::string text = finding.text();
     const bool known = std::ranges::any_of(kernel.known, [&](const KnownFinding& one) {
       return text.find(one.says) != std::string::npos;
     });
-    if (!known) result.unwritten_registers.push_back(finding);
+    if (!known) all.push_back(finding);
   }
 }
 
@@ -210,6 +210,7 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
     for (const Watched& one : watched) (*request)->watched.push_back(one.range);
     (*request)->traced = choices.traced;
     (*request)->one_worker = choices.one_worker;
+    (*request)->older_values = choices.older_values;
     (*request)->count_traffic = choices.count_traffic;
     (*request)->count_representatives = choices.count_representatives;
     (*request)->approximation = choices.approximation;
@@ -221,7 +222,8 @@ Result<int> run_launches(const Case& test_case, Device& device, const Module& mo
       return error;
     }
     add_findings(*test_case.kernel, *outcome, result);
-    add_unwritten_registers(*test_case.kernel, *outcome, result);
+    add_candidates(*test_case.kernel, outcome->unwritten_registers, result.unwritten_registers);
+    add_candidates(*test_case.kernel, outcome->older_values, result.older_values);
     add_writers(watched, *outcome, result);
     result.completed = outcome->completed;
     result.communicates = result.communicates || outcome->communicates;

@@ -27,6 +27,7 @@ struct LaunchChoices {
   bool keep_writers = false;            // LaunchResult::writers
   std::vector<SharedByte> traced = {};  // in every launch of the case
   bool one_worker = false;
+  bool older_values = false;  // as in LaunchRequest
   // Variables of modules have what the launch before left in them: a second call of the library.
   bool keep_variables = false;
   bool count_traffic = false;  // LaunchResult::traffic

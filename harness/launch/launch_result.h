@@ -32,7 +32,7 @@ struct LaunchResult {
   // The device's own, and writes outside the outputs found afterwards; of those that the manifest
   // knows only what it says of them.
   std::vector<Finding> findings;
-  std::vector<Finding> unwritten_registers;  // as in LaunchOutcome
+  std::vector<Finding> unwritten_registers, older_values;  // as in LaunchOutcome
   std::vector<std::string> known;
   bool completed = true;       // false: a finding stopped the kernel and the outputs mean nothing
   std::int64_t unwritten = 0;  // output elements that still hold their poison

@@ -249,6 +249,8 @@ struct Program {
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;
+  // Loads of global memory that are volatile, relaxed or acquire.
+  bool loads_strongly = false;
   bool takes_clusters = false;  // clusterlaunchcontrol: one may do another's work
 
   // Where code[index] comes from; line 0 where no PTX line wrote it.

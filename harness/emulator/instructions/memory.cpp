@@ -288,6 +288,8 @@ void decode_load(Decoder& decoder, const Instruction& instruction, Modifiers& mo
     out.flags |= kReadOnly;
     decoder.program().reads_only = true;
   }
+  if (access.synchronises && (access.space == Space::global || access.space == Space::generic))
+    decoder.program().loads_strongly = true;
   const Intent intent = access.synchronises ? Intent::synchronise : Intent::read;
   out.helper = resolver(access.space, bits(access.type) / 8 * access.count, intent);
   out.execute = pick(choose_load(access.type, access.count, fixed, wide));

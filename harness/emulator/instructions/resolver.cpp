@@ -22,6 +22,12 @@ template <Space S, int Bytes, Intent I>
     }
   }
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;
+  [[maybe_unused]] std::uint32_t older = 0;
+  if constexpr (kStrong && (S == Space::global || S == Space::shared || S == Space::generic)) {
+    const Cta& cta = warp.cta();
+    if (cta.launch().older_values && cta.worker().races != nullptr && warp.scratch() != 0)
+      older = find_older_values(warp, inst, mask, S, Bytes, I);
+  }
   if constexpr (S != Space::param && S != Space::constant) {
     if (warp.counts_traffic())
       count_access(warp, inst, mask, warp.pointers().address, S, Bytes, access_of(I));
@@ -29,7 +35,7 @@ template <Space S, int Bytes, Intent I>
   if constexpr (kStrong && (S == Space::global || S == Space::generic)) {
     CtaRaces* races = warp.cta().worker().races;
     if (races != nullptr && (inst.flags & kCtaScope) == 0)
-      races->synchronise(warp, inst, mask, warp.pointers(), I);
+      races->synchronise(warp, inst, mask & ~older, warp.pointers(), I);
   }
 }
 

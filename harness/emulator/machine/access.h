@@ -20,9 +20,11 @@ namespace plumbline::emulator {
 enum class Intent : std::uint8_t {
   read,
   write,
-  synchronise,  // volatile, relaxed or acquire load: no part in race checks
-  publish,      // volatile, relaxed or release store: the bytes are written, no part in race checks
-  update,       // atomic: as synchronise; with plain accesses of other CTAs a race
+  // Strong accesses. In shared memory they take no part in race checks; in global memory they are
+  // races with plain accesses of other CTAs.
+  synchronise,  // volatile, relaxed or acquire load
+  publish,      // volatile, relaxed or release store: the bytes are written
+  update,       // atomic
 };
 
 constexpr bool reads(Intent intent) { return intent != Intent::write && intent != Intent::publish; }
@@ -142,15 +144,11 @@ template <int Bytes>
   }
 }
 
-// Strong loads and stores take no part in the search for races, unless only their own CTA may rely
-// on them.
 [[gnu::always_inline]] inline void watch(Warp& warp, const Inst& inst, std::uint32_t mask,
                                          const Pointers& p, const Allocation& allocation, int bytes,
                                          Intent intent) {
   CtaRaces* races = warp.cta().worker().races;
   if (races == nullptr) return;
-  const bool strong = intent == Intent::synchronise || intent == Intent::publish;
-  if (strong && (inst.flags & kCtaScope) == 0) return;
   races->access(warp, inst, mask, p, allocation, bytes, intent);
 }
 

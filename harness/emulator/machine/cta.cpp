@@ -130,6 +130,7 @@ void Cta::start(std::int64_t linear) {
   position_ = launch_->position(linear);
   finished_ = false;
   log_.clear();
+  older_values_.clear();
   barriers_.fill(Barrier());
   mbarriers_.clear();
   tensor_memory_.start(launch_->shared_garbage);

@@ -16,6 +16,7 @@
 #include "harness/emulator/machine/finding_log.h"
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
+#include "harness/emulator/machine/older_values.h"
 #include "harness/emulator/machine/tensor_memory.h"
 #include "harness/emulator/machine/tensor_products.h"
 #include "harness/emulator/machine/traffic.h"
@@ -46,6 +47,8 @@ struct WorkerState {
   MmaWorkspace mma;
   std::vector<std::unique_ptr<const MmaPlan>> tensor_plans;  // of descriptors seen so far
   CtaRaces* races = nullptr;                                 // where they are looked for
+  OlderValues older_values;                                  // of global memory
+  OlderReads older_reads;
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
@@ -107,6 +110,9 @@ class Cta {
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 
   FindingLog& log() { return log_; }
+
+  // Of its shared memory.
+  OlderValues& older_values() { return older_values_; }
 
   // Where it is counted.
   CtaTraffic& traffic() { return traffic_; }
@@ -178,6 +184,7 @@ class Cta {
   TensorMemory tensor_memory_;
   TensorProducts tensor_products_;
   FindingLog log_;
+  OlderValues older_values_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_{};
   std::map<std::pair<std::uint32_t, int>, Visit> visits_;  // by CTA and warp, the last one

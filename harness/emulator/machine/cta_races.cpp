@@ -82,8 +82,10 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
   AccessMark mark;
   mark.cta = static_cast<std::uint32_t>(cta.linear()) + 1;
   mark.inst = inst.index & AccessMark::kInstructions;
-  // To other CTAs an atomic of CTA scope is a read and a write.
-  const bool atomic = intent == Intent::update && (inst.flags & kCtaScope) == 0;
+  // To other CTAs a strong access of CTA scope is a plain one.
+  const bool strong =
+      intent != Intent::read && intent != Intent::write && (inst.flags & kCtaScope) == 0;
+  const bool changes = intent != Intent::read && intent != Intent::synchronise;
   AccessOrder& order = cta.shared().order();
   order.note_access(warp.index());
   const std::uint32_t tick = order.tick();
@@ -100,15 +102,19 @@ void CtaRaces::access(Warp& warp, const Inst& inst, std::uint32_t lanes, const P
       const std::uint64_t first = std::max(begin, word) - word;
       const std::uint64_t behind = std::min(end, word + kWord) - word;
       const auto used = static_cast<std::uint8_t>((1u << behind) - (1u << first));
-      mark.read = reads(intent) && !atomic ? used : 0;
-      mark.written = intent != Intent::read && intent != Intent::synchronise && !atomic ? used : 0;
-      mark.updated = atomic ? used : 0;
+      mark.read = reads(intent) && !(strong && changes) ? used : 0;
+      mark.written = changes && !strong ? used : 0;
+      mark.updated = changes && strong ? used : 0;
       mark.own = intent == Intent::read || intent == Intent::write ? used & 15u : 0;
       AccessMark& before = allocation.marks[word / kWord];
       const Access access{inst, lane, allocation.base + word, allocation.data + word, mark};
       if (!one_worker_) held = hold(stripe_of(before), std::move(held));
       if ((inst.flags & kReadOnly) != 0) check_read_only(warp, access, before);
-      note(warp, access, before);
+      if (strong && !changes) {
+        check_strong_load(warp, access, before);
+      } else {
+        note(warp, access, before);
+      }
     }
   }
 }
@@ -138,6 +144,18 @@ void CtaRaces::check_read_only(Warp& warp, const Access& access, const AccessMar
   finding->other = describe_access(launch_.program, writer->inst, noun(*writer), at, writer->warp(),
                                    writer->lane());
   name_byte(launch_.global, access.address, *finding);
+}
+
+void CtaRaces::check_strong_load(Warp& warp, const Access& access, const AccessMark& mark) {
+  const auto check = [&](const AccessMark& other) {
+    const int clash = other.written & access.mark.read;
+    if (clash == 0 || other.cta == access.mark.cta || ordered(warp, access, other)) return;
+    if (has_heard(warp, other)) return;
+    const auto first = static_cast<std::uint64_t>(std::countr_zero(static_cast<unsigned>(clash)));
+    report(warp, access.inst, access.lane, access.address + first, other, "reads", "writes");
+  };
+  if (mark.crowd == Crowd::none && mark.cta != 0) check(mark);
+  if (mark.crowd == Crowd::several) std::ranges::for_each(stripe_of(mark).crowds[&mark], check);
 }
 
 void CtaRaces::note(Warp& warp, const Access& access, AccessMark& mark) {
@@ -212,9 +230,13 @@ void CtaRaces::note_in_crowd(Warp& warp, const Access& access, AccessMark& mark)
 bool CtaRaces::ordered(Warp& warp, const Access& access, const AccessMark& earlier) const {
   if (!launch_.communicates()) return false;
   const CtaClock& clock = warp.cta().shared().clock();
-  const std::uint32_t cta = earlier.cta - 1, tick = tick_of(earlier);
-  return clock.knows(warp.index(), cta, earlier.warp(), tick) ||
-         (access.mark.read == 0 && clock.has_heard(warp.index(), cta, earlier.warp(), tick));
+  return clock.knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier)) ||
+         (access.mark.read == 0 && has_heard(warp, earlier));
+}
+
+bool CtaRaces::has_heard(const Warp& warp, const AccessMark& earlier) {
+  return warp.cta().shared().clock().has_heard(warp.index(), earlier.cta - 1, earlier.warp(),
+                                               tick_of(earlier));
 }
 
 void CtaRaces::meet(Warp& warp, const Access& access, const AccessMark& other) {
@@ -266,8 +288,7 @@ void CtaRaces::report(Warp& warp, const Inst& inst, int lane, std::uint64_t addr
                       : fmt::format("warp {} lane {}", other.warp(), other.lane());
       missing =
           same_warp ? " with no __syncwarp() (bar.warp.sync) between" : " with no barrier between";
-    } else if (warp.cta().shared().clock().has_heard(warp.index(), other.cta - 1, other.warp(),
-                                                     tick_of(other))) {
+    } else if (has_heard(warp, other)) {
       missing =
           "; the flag between the two was read without .acquire, and no fence (__threadfence()) "
           "followed";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Races in global memory, between the CTAs of one launch and between the threads of a CTA: two of
-// them access the same byte, one writes, and nothing orders the two. Two atomics are no race, nor
-// are writes of the same value.
+// them access the same byte, one writes, and nothing orders the two. Two strong accesses (volatile,
+// relaxed, acquire, release, atomic) are no race, nor are writes of the same value.
 //
 // Every word that the launch writes, or reads of memory that an earlier launch had to fill, carries
 // a mark: which CTA used which of its bytes, and where in its program. That is all for most words.
@@ -48,7 +48,7 @@ class CtaRaces {
  public:
   CtaRaces(const Launch& launch, bool one_worker) : launch_(launch), one_worker_(one_worker) {}
 
-  // A plain access or an atomic one, before it is performed.
+  // An access, before it is performed.
   void access(Warp& warp, const Inst& inst, std::uint32_t lanes, const Pointers& pointers,
               const Allocation& allocation, int bytes, Intent intent);
 
@@ -74,10 +74,14 @@ class CtaRaces {
 
   // A load of read-only data (ld.global.nc): a finding where this launch has written it.
   void check_read_only(Warp& warp, const Access& access, const AccessMark& mark);
+  // A volatile, relaxed or acquire load: a finding where another CTA wrote by a plain store and
+  // nothing orders the two. It leaves no mark.
+  void check_strong_load(Warp& warp, const Access& access, const AccessMark& mark);
   void note(Warp& warp, const Access& access, AccessMark& mark);
   void note_in_cta(Warp& warp, const Access& access, const AccessMark& mark);
   void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
   bool ordered(Warp& warp, const Access& access, const AccessMark& earlier) const;
+  static bool has_heard(const Warp& warp, const AccessMark& earlier);
   void meet(Warp& warp, const Access& access, const AccessMark& other);
   void report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
               const AccessMark& other, const char* doing, const char* other_doing);

@@ -56,6 +56,10 @@ Finding* FindingLog::add(FindingKind kind, const Program& program, std::uint32_t
   return &entries_.back().finding;
 }
 
+void FindingLog::erase(const std::set<std::uint32_t>& indices) {
+  std::erase_if(entries_, [&](const Entry& entry) { return indices.contains(entry.index); });
+}
+
 void FindingLog::join(const FindingLog& later) {
   for (const Entry& entry : later.entries_) {
     if (Entry* mine = known(entry.finding.kind, entry.index)) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class FindingLog {
   Finding* add(FindingKind kind, const Program& program, std::uint32_t index,
                const std::array<std::int64_t, 3>& cta, int warp, int lane,
                const std::function<std::string()>& words);
+
+  // Drops what was found at these instructions.
+  void erase(const std::set<std::uint32_t>& indices);
 
   // Adds the entries of a later CTA.
   void join(const FindingLog& later);

@@ -53,6 +53,8 @@ class Results {
       counts_[i] += worker.counts[i];
       repeats_[i] += worker.repeats[i];
     }
+    older_reads_.log.join(worker.older_reads.log);
+    older_reads_.polls.insert(worker.older_reads.polls.begin(), worker.older_reads.polls.end());
     if (worker.traffic == nullptr) return;
     if (traffic_ == nullptr) traffic_ = std::make_unique<TrafficCounter>(counts_.size());
     traffic_->join(*worker.traffic);
@@ -74,6 +76,7 @@ class Results {
       out.instructions += counts_[i];
       out.executions.push_back({program.origin[i]->line, counts_[i], repeats_[i]});
     }
+    out.older_values = older_reads_.findings();
     if (traffic_ != nullptr) out.traffic = traffic_->result(program, counts_);
     return out;
   }
@@ -85,6 +88,7 @@ class Results {
   std::atomic<std::int64_t> stopped_at_ = kNone;
   std::vector<std::pair<std::int64_t, FindingLog>> logs_;  // by the first CTA of the cluster
   std::vector<std::uint64_t> counts_, repeats_;
+  OlderReads older_reads_;
   std::unique_ptr<TrafficCounter> traffic_;
 };
 

@@ -38,6 +38,7 @@ struct Launch {
   std::span<const MemoryRange> watched = {};
   std::span<const SharedByte> traced = {};
   bool one_worker = false;
+  bool older_values = false;
   bool count_traffic = false;
   bool count_representatives = false;
 

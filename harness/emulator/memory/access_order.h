@@ -53,11 +53,13 @@ class AccessOrder {
 
   // The barrier was for every warp of the CTA.
   void full_barrier() {
+    ++barriers_;
     if (tick_ < kLastTick) enter_tick();
   }
 
   // The barrier was for the warps in the mask.
   void partial_barrier(std::uint32_t warps) {
+    ++barriers_;
     if (tick_ >= kLastTick) return;
     enter_partial();
     Knowledge joined{};
@@ -139,12 +141,14 @@ class AccessOrder {
 
   // All lanes of the warp have waited for one another.
   void lanes_met(int warp) {
+    ++meetings_[warp];
     lanes_floor_[warp] = tick_behind(warp);
     lanes_apart_ &= ~(1u << warp);
   }
 
   // Some of its lanes have.
   void lanes_met(int warp, std::uint32_t lanes) {
+    ++meetings_[warp];
     if (lanes_known_.empty()) lanes_known_.resize(kMaxWarps);
     LaneKnowledge& known = lanes_known_[static_cast<std::size_t>(warp)];
     if ((lanes_apart_ >> warp & 1) == 0) known = {};
@@ -160,6 +164,9 @@ class AccessOrder {
       if ((lanes >> lane & 1) != 0) known[lane] = together;
     }
   }
+
+  // How often lanes of the warp have met, or any warps. Flags do not count.
+  std::uint32_t meetings(int warp) const { return meetings_[warp] + barriers_; }
 
   void note_access(int warp) { used_ |= 1u << warp; }
 
@@ -235,6 +242,8 @@ class AccessOrder {
   Knowledge lanes_floor_{};
   std::uint32_t lanes_apart_ = 0;  // the warps whose lanes_known_ means something
   std::vector<LaneKnowledge> lanes_known_;
+  Knowledge meetings_{};
+  std::uint32_t barriers_ = 0;
   Knowledge fenced_{};              // by fence.proxy.async
   std::vector<bool> asynchronous_;  // by tick
   std::array<Knowledge, kMaxWarps> seen_{};

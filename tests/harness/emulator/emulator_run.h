@@ -68,6 +68,7 @@ struct KernelOptions {
   bool watch_out = false;       // LaunchOutcome::writers of the output
   std::vector<SharedByte> traced = {};
   bool one_worker = false;
+  bool older_values = false;
   bool count_traffic = false;
   bool count_representatives = false;
 };
@@ -101,6 +102,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   if (options.watch_out) request.watched = {{out_address, static_cast<std::int64_t>(out_bytes)}};
   request.traced = options.traced;
   request.one_worker = options.one_worker;
+  request.older_values = options.older_values;
   request.count_traffic = options.count_traffic;
   request.count_representatives = options.count_representatives;
   request.parameters.resize(16);
