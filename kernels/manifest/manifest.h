@@ -129,6 +129,9 @@ class Manifest {
   Contract contract(const Problem& problem, std::string_view output) const;
   // All of it in words, for a problem on a chip.
   std::string describe_contract(const Problem& problem, int sm) const;
+  // What adds up products, and how: a line for each part. Empty for an operation whose contract is
+  // terms alone (Operation::terms).
+  std::string describe_products(const Problem& problem, int sm) const;
   bool deterministic() const;
   FormatId tensor_format(std::string_view tensor, const Problem& problem) const;
   // Empty when the kernel accepts the problem; else the reason, for people.

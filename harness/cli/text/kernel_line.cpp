@@ -21,12 +21,11 @@ std::string error_text(const KernelRecord& k, const std::optional<Representative
                        bool wide) {
   if (k.errors > 0 && k.errors == k.cases) return "nothing could be judged";
   if (k.compared == 0) return "";
-  if (std::isinf(k.worst_share)) return "an error where none is allowed";
-  if (k.worst_share > 1) {
+  if (k.worst_share > 1 && !std::isinf(k.worst_share)) {
     return fmt::format("{}{} what is allowed", wide ? "largest error " : "",
                        share_text(k.worst_share));
   }
-  if (k.verdict == Verdict::fail) return "";  // not by its size
+  if (k.verdict == Verdict::fail || std::isinf(k.worst_share)) return "";  // not by its size
   if (!error) {
     return fmt::format("{}{} of {}", wide ? "largest error " : "", share_text(k.worst_share),
                        wide ? "what is allowed" : "allowed");
