@@ -570,8 +570,8 @@ void order_product(Warp& warp, const TensorProduct& op, int column, int columns,
                     written ? last.write : last.load, written ? "written" : "read");
       }
       if (!told && writes) {
-        told = !require_loaded(warp, *op.at, op.lane, fmt::format("issues a {} that writes", op.what()),
-                               at, last);
+        told = !require_loaded(warp, *op.at, op.lane,
+                               fmt::format("issues a {} that writes", op.what()), at, last);
       }
       (writes ? last.write : last.load) = now;
     }

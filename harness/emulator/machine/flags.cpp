@@ -14,8 +14,9 @@ constexpr std::uint64_t kWord = 4;
 
 bool is_ordered(const Warp& warp, int lane, const FlagStore& store) {
   const AccessOrder& order = warp.cta().shared().order();
-  return store.warp == warp.index() ? order.lanes_ordered(warp.index(), lane, store.lane, store.tick)
-                                    : order.ordered(warp.index(), store.warp, store.tick);
+  return store.warp == warp.index()
+             ? order.lanes_ordered(warp.index(), lane, store.lane, store.tick)
+             : order.ordered(warp.index(), store.warp, store.tick);
 }
 
 FlagStore store_of(std::uint32_t stamp) {
@@ -35,8 +36,8 @@ bool reads_shared_flag(Warp& warp, int lane, std::uint64_t address, int bytes, I
       found = found || (flag != cta.flag_stores().end() && !is_ordered(warp, lane, flag->second));
       // A plain store that nothing orders, read as volatile, is meant as a flag.
       const std::uint32_t stamp = shared.stamp_at(std::max(word, address));
-      found = found || (stamp >> 10 >= shared.order().began() &&
-                        !is_ordered(warp, lane, store_of(stamp)));
+      found = found ||
+              (stamp >> 10 >= shared.order().began() && !is_ordered(warp, lane, store_of(stamp)));
     }
     if (intent != Intent::synchronise)
       cta.flag_stores()[word] = {warp.index(), lane, shared.order().tick()};
@@ -44,10 +45,12 @@ bool reads_shared_flag(Warp& warp, int lane, std::uint64_t address, int bytes, I
   return found;
 }
 
-bool reads_global_flag(const Warp& warp, int lane, std::uint64_t address, int bytes) {
-  const Allocation* allocation = warp.cta().launch().global.find(address);
-  if (allocation == nullptr || allocation->fully_written ||
-      !allocation->holds(address, static_cast<std::uint64_t>(bytes)))
+bool reads_global_flag(Warp& warp, const Inst& inst, int lane, std::uint64_t address, int bytes) {
+  const Allocation* allocation = warp.cached_allocation(inst);
+  const auto size = static_cast<std::uint64_t>(bytes);
+  if (allocation == nullptr || !allocation->holds(address, size))
+    allocation = warp.cta().launch().global.find(address);
+  if (allocation == nullptr || allocation->fully_written || !allocation->holds(address, size))
     return false;
   const std::uint64_t begin = address - allocation->base;
   const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
@@ -79,7 +82,7 @@ bool reads_flag(Warp& warp, const Inst& inst, std::uint32_t lanes, Space space, 
       found = reads_shared_flag(warp, lane, address, bytes, intent) || found;
     } else if (at == Space::global && reads(intent) && !found) {
       found = warp.cta().worker().races != nullptr &&
-              reads_global_flag(warp, lane, address, bytes);
+              reads_global_flag(warp, inst, lane, address, bytes);
     }
   }
   if (intent != Intent::synchronise) warp.cta().shared().order().note_access(warp.index());

@@ -78,10 +78,11 @@ class TensorProducts {
   // Behind the last product of a thread that is still to come; 0 where it has none. Those of others
   // that were issued before it come before it, too.
   std::uint64_t behind_last_of(const Warp& warp, int lane) const {
-    const auto last = std::find_if(pending_.rbegin(), pending_.rend(), [&](const TensorProduct& one) {
-      return one.warp == &warp && one.lane == lane;
-    });
-    return last == pending_.rend() ? 0 : issued_ - static_cast<std::uint64_t>(last - pending_.rbegin());
+    const auto last = std::find_if(
+        pending_.rbegin(), pending_.rend(),
+        [&](const TensorProduct& one) { return one.warp == &warp && one.lane == lane; });
+    return last == pending_.rend() ? 0
+                                   : issued_ - static_cast<std::uint64_t>(last - pending_.rbegin());
   }
 
   // Calls perform(product) for the products before number `end` that are still to come.

@@ -8,8 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "harness/device/finding.h"

@@ -124,10 +124,11 @@ TEST(Mbarrier, MayFailAWait) {
 TEST(Mbarrier, HasToBeWaitedForInALoop) {
   // The warp that reads comes to its wait first.
   const auto read = [&](const std::string& wait) {
-    return run("@%p2 bra READ; @%p1 st.shared.u32 [data], 7; bar.warp.sync -1; setp.eq.u32 %p4, "
-               "%r0, 0; @%p4 mbarrier.arrive.shared.b64 _, [%r2]; bra END;\nREAD: " +
-                   wait + " ld.shared.u32 %r5, [data]; st.global.u32 [%out], %r5;\nEND:",
-               1);
+    return run(
+        "@%p2 bra READ; @%p1 st.shared.u32 [data], 7; bar.warp.sync -1; setp.eq.u32 %p4, "
+        "%r0, 0; @%p4 mbarrier.arrive.shared.b64 _, [%r2]; bra END;\nREAD: " +
+            wait + " ld.shared.u32 %r5, [data]; st.global.u32 [%out], %r5;\nEND:",
+        1);
   };
   EXPECT_EQ(fine(read("WAIT(0)"))[40], 7u);
   for (const std::string wait : {"try_wait", "test_wait"}) {
