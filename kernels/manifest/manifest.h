@@ -145,8 +145,9 @@ class Manifest {
 };
 
 // Of a task that others write kernels for, what it computes alone: the source, the entries and
-// their launches are theirs.
-enum class ManifestPart : std::uint8_t { whole, task };
+// their launches are theirs. Of a contract that tensors are judged by, no other sizes than theirs:
+// a text need not be defined at all sizes that the manifest allows.
+enum class ManifestPart : std::uint8_t { whole, task, contract };
 
 // Reads and checks a manifest. Every error has file, line and column, and unknown keys are errors
 // with a suggestion.
