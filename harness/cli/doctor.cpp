@@ -183,6 +183,9 @@ ExitCode doctor(const Arguments& arguments, Terminal& terminal) {
   run_probes(*registry, emulated, worker_threads(arguments));
   run_probes(*registry, on_gpu, 1);
   terminal.clear_status();
+  if (interrupted())
+    return report_error(
+        {ErrorKind::cannot_run, "interrupted before every kernel was tried", "", ""});
   weigh(emulated, arguments.verbose, report);
   weigh(on_gpu, arguments.verbose, report);
   report.print(terminal);

@@ -119,6 +119,10 @@ Result<Subject> find_subject(const fs::path& file, const Arguments& arguments, T
     return Error{ErrorKind::bad_input, "it is neither PTX (.ptx) nor a CUDA source (.cu)",
                  file.string(), "plumbline init mine.ptx"};
   }
+  if (std::error_code failure; !fs::exists(file, failure)) {
+    return Error{ErrorKind::bad_input, "cannot be read: No such file or directory", file.string(),
+                 "name a CUDA source or PTX"};
+  }
   if (arguments.no_compile) {
     return Error{ErrorKind::bad_input,
                  "a CUDA source has to be compiled, which --no-compile forbids", file.string(),

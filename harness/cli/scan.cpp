@@ -103,10 +103,12 @@ Result<ScanPlan> plan_of(const Arguments& arguments, Terminal& terminal) {
   for (const std::string& name : arguments.names) {
     if (name.ends_with(".ptx")) {
       if (Status added = add_file(name, plan); !added) return added.error();
-    } else if (name.find('.') == std::string::npos) {
-      kernels.push_back(name);
     } else if (!is_glob(name)) {
-      if (Status added = plan.add(name); !added) return added.error();
+      if (name.find('.') == std::string::npos) {
+        kernels.push_back(name);
+      } else if (Status added = plan.add(name); !added) {
+        return added.error();
+      }
     } else {
       bool any = false;
       for (const std::string_view known : known_scan_instructions()) {
@@ -114,7 +116,9 @@ Result<ScanPlan> plan_of(const Arguments& arguments, Terminal& terminal) {
         if (Status added = plan.add(known); !added) return added.error();
         any = true;
       }
-      if (!any) {
+      if (!any && name.find('.') == std::string::npos) {
+        kernels.push_back(name);
+      } else if (!any) {
         return Error{ErrorKind::bad_input, fmt::format("no instruction matches \"{}\"", name), "",
                      "plumbline scan 'cvt.*e4m3*', plumbline scan '*.approx.*'"};
       }

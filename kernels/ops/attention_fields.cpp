@@ -69,7 +69,7 @@ constexpr std::array kSchema = {
     Field{"window_right", kInteger, -1, -1, kLongest, {},        "keys visible after a query's own; -1 is all"},
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
-    Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
+    Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax, after all keys, and has no value"},
     Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q, K and an 8-bit V times one per 64 rows of a head; tensor: one for each matrix; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},

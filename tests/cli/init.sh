@@ -12,6 +12,7 @@ expect 0 "computes = \"softmax\"" init mine.ptx --out -
 expect 0 "as rmsnorm, since --operation says so" init mine.ptx --operation rmsnorm --out other.toml
 expect 2 'no operation "softmx"' init mine.ptx --operation softmx --out -
 expect 2 'no entry point "main"' init mine.ptx --entry main --out -
+expect 2 'nope.cu: cannot be read: No such file' init nope.cu
 # Corrected where it says TODO, it verifies: rows of a block, offsets of 32 bits, the words of this kernel's contract.
 sed -e 's/"s32 m", */"s32 n", /; s/"s32 n", *\(# 4\)/"s32 ld_x", \1/; s/"s32 ld_x", *\(# 5\)/"s32 ld_y", \1/' \
   -e "s/^grid = .*/grid = ['m']/; s/^shared = .*/shared = 16/; s/^out *= .*/out = [\"f32\"]/; s/^x = .*/x = \"bf16\"/" \

@@ -19,6 +19,8 @@ expect 0 "cvt.rn.bf16x2.f32" scan softmax_bf16 --sample 5000 --on emulator
 ptx=$(ls "$kernels"/shipped/softmax_bf16/*.ptx | head -n 1)
 expect 0 "ex2.approx.ftz.f32" scan "$ptx" --sample 5000 --on emulator
 
+expect 0 "scan: 4 passed, 0 failed" scan 'tanh*16*' --on emulator
+expect 0 "scan: 5 passed, 0 failed" scan '*tanh*' --on emulator --sample 5000
 expect 2 "no instruction, kernel or PTX file is named" scan
 expect 2 "did you mean \"ex2.approx.f32\"?" scan ex2.approx.f23
 expect 2 "no instruction matches \"cvt.e9*\"" scan 'cvt.e9*'

@@ -52,6 +52,15 @@ def test_what_is_wrong_is_told_by_the_line():
     assert program.run(command[1:]).exit_code == 1
 
 
+def test_a_text_is_judged_at_the_sizes_of_its_tensors():
+    """Of halves of an odd size the text says nothing, and no tensor here has one."""
+    halves = "operation swap(x[m, n]) -> y[m, n]\n  y[i, j] = x[i, n // 2 + j] for j < n // 2\n  y[i, n // 2 + j] = x[i, j] for j < n // 2\n"
+    x = bf16(3, 8)
+    assert_conforms(numpy.concatenate([x[:, 4:], x[:, :4]], axis=1), halves, x=x, chip=90)
+    with pytest.raises(plumbline.InputError, match="nothing computes element 8"):
+        assert_conforms(bf16(3, 9), halves, x=bf16(3, 9), chip=90)
+
+
 def test_scalars_and_what_is_written_over(tmp_path):
     text = SHIPPED / "add_rmsnorm_bf16" / "add_rmsnorm.op"
     x, residual, gamma = bf16(5, 48), bf16(5, 48, seed=2), bf16(48, seed=3)

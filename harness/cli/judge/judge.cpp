@@ -136,7 +136,19 @@ std::string trouble_in(const std::string& output) {
     line = one;
     break;
   }
-  return readable(line.substr(0, line.find(" (the command was ")));
+  line = line.substr(0, line.find(" (the command was "));
+  // The task's manifest is here under another name, and its lines are others.
+  for (const std::string_view own : {"plumbline: ", "submission.toml:"}) {
+    if (line.starts_with(own)) line.remove_prefix(own.size());
+  }
+  line.remove_prefix(std::min(line.find_first_not_of("0123456789: "), line.size()));
+  return readable(line);
+}
+
+// Whether a stage that compiles stopped for another reason than the compiler.
+bool is_of_manifest(const std::string& output) {
+  return output.starts_with("plumbline: submission.toml:") ||
+         output.find("\nplumbline: submission.toml:") != std::string::npos;
 }
 
 class Judge {
@@ -193,7 +205,7 @@ class Judge {
   static std::optional<Judgement> stopped_by(const SandboxOutcome& ran) {
     if (ran.timed_out) return out_of_time("while it was compiled");
     if (ran.exit_code == 0) return std::nullopt;
-    return Judgement{.verdict = "does not compile",
+    return Judgement{.verdict = is_of_manifest(ran.output) ? "cannot be run" : "does not compile",
                      .reason = trouble_in(ran.output),
                      .details = {},
                      .replay = {}};
@@ -387,6 +399,11 @@ ExitCode judge(const Arguments& arguments, Terminal& terminal) {
   const std::string name = "submission" + extension;
   Result<Task> task = read_task(arguments.task, name);
   if (!task) return report_error(task.error());
+  if (arguments.sm && std::ranges::count(task->targets, *arguments.sm) == 0) {
+    return report_error(
+        {ErrorKind::bad_input, fmt::format("the task has no sm_{}", *arguments.sm), arguments.task,
+         fmt::format("--sm takes one of its targets: {}", fmt::join(task->targets, ", "))});
+  }
   if (!arguments.no_sandbox) {
     if (const Status sandbox = check_sandbox(); !sandbox) return report_error(sandbox.error());
   }

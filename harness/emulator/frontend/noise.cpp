@@ -3,10 +3,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "harness/emulator/frontend/declaration_parser.h"
 #include "harness/emulator/frontend/literal.h"
 
 namespace plumbline::emulator {
+namespace {
+
+// nvcc writes bytes beyond ASCII as three octal digits behind a backslash.
+std::string without_escapes(std::string_view text) {
+  const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view digits = text.substr(std::min(i + 1, text.size()), 3);
+    if (text[i] != '\\' || digits.size() < 3 || digits[0] > '3' ||
+        !std::ranges::all_of(digits, is_octal)) {
+      plain += text[i];
+      continue;
+    }
+    plain += static_cast<char>((digits[0] - '0') << 6 | (digits[1] - '0') << 3 | (digits[2] - '0'));
+    i += 3;
+  }
+  return plain;
+}
+
+}  // namespace
 
 void parse_file(Cursor& cursor, PtxModule& module) {
   constexpr std::int64_t kMaxFiles = 65'535;
@@ -20,7 +44,8 @@ void parse_file(Cursor& cursor, PtxModule& module) {
   while (cursor.accept(',')) parse_literal(cursor);  // time stamp and size
   if (cursor.failed()) return;
   if (module.files.size() <= static_cast<std::size_t>(number)) module.files.resize(number + 1);
-  module.files[number] = name.text.substr(1, name.text.size() - 2);
+  module.files[number] =
+      without_escapes(std::string_view(name.text).substr(1, name.text.size() - 2));
 }
 
 void skip_section(Cursor& cursor) {

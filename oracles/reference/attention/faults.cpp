@@ -367,6 +367,13 @@ bool starts_at(const Setting& at, double maximum) {
   return true;
 }
 
+bool starts_at_sink(const Setting& at) {
+  const AttentionHead& head = at.plan.head;
+  at.plan.restart_parts = false;
+  return head.has_sink && std::isfinite(head.sink) &&
+         starts_at(at, static_cast<double>(head.sink));
+}
+
 struct Fault {
   std::string_view words;
   bool (*set)(const Setting&);  // false: it would change nothing here
@@ -460,6 +467,7 @@ constexpr std::array kFaults = {
     Fault{"the bias is left out", [](const Setting& at) { const bool had = !at.plan.head.bias.empty(); at.plan.head.bias.clear(); return had; }},
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
     Fault{"the sink is left out of the maximum", [](const Setting& at) { return std::exchange(at.plan.sink_in_maximum, false) && at.plan.head.has_sink; }},
+    Fault{"the maximum begins with the sink, which the contract takes last", starts_at_sink},
     Fault{"the sink is left out of the sum", [](const Setting& at) { return std::exchange(at.plan.sink_in_sum, false) && at.plan.head.has_sink; }},
     Fault{"the sink is multiplied by the scale", [](const Setting& at) { at.plan.head.sink *= at.plan.head.scale; return at.plan.head.has_sink && at.plan.head.scale != 1; }},
     Fault{"the sink goes through the softcap", [](const Setting& at) { AttentionHead& head = at.plan.head; if (!head.has_sink || head.softcap == 0) return false; head.sink = head.softcap * std::tanh(head.sink / head.softcap); return true; }},

@@ -135,14 +135,17 @@ std::vector<GemmFault> output_rounding(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> output_overflow(const PreparedGemm& gemm) {
   if (gemm.contract.output.overflow != Overflow::saturate) {
-    GemmFault saturated(gemm, "overflow became the largest finite number: output.overflow = "
-                              "\"saturate\"");
+    if (format(gemm.problem.output).storage_bits > 8) return {};
+    GemmFault saturated(gemm,
+                        "overflow became the largest finite number: output.overflow = "
+                        "\"saturate\"");
     saturated.output.overflow = Overflow::saturate;
     return {saturated};
   }
-  GemmFault special =
-      GemmFault(gemm, "overflow became Inf or NaN instead of the largest finite number: output.overflow = "
-                "\"special\"");
+  GemmFault special = GemmFault(
+      gemm,
+      "overflow became Inf or NaN instead of the largest finite number: output.overflow = "
+      "\"special\"");
   special.output.overflow = Overflow::to_special;
   return {special};
 }

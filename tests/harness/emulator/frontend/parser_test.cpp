@@ -64,7 +64,7 @@ TEST(Parser, ReadsLaunchBounds) {
 
 TEST(Parser, InstructionsKeepTheirPlaceInBothTexts) {
   const PtxModule module = parsed(std::string(kHeader) + R"(.file 1 "/a b.cu", 12, 34
-.file 3 "c.cuh"
+.file 3 "\303\274.cuh"
 .entry k() {
 .reg .pred %p;
 ret;
@@ -76,7 +76,7 @@ ret;
   ASSERT_EQ(module.files.size(), 4u);
   EXPECT_EQ(module.files[1], "/a b.cu");
   EXPECT_EQ(module.files[2], "");
-  EXPECT_EQ(module.files[3], "c.cuh");
+  EXPECT_EQ(module.files[3], "\303\274.cuh") << "nvcc writes ü in octal digits";
   const auto& code = module.functions.at(0).instructions;
   EXPECT_EQ(code[0].line, 8);
   EXPECT_EQ(code[0].column, 1);

@@ -28,7 +28,7 @@ struct Kernel {
   double first_maximum = -kInfinity;
   bool subtracts = true;
   bool padding_is_nan = false;
-  bool cap_by_exponentials = false, caps_sink = false;
+  bool cap_by_exponentials = false, caps_sink = false, sink_first = false;
   bool nan_row_is_empty = false;
   FormatId p = FormatId::bf16;
   Rounding rounding = Rounding::nearest_even;
@@ -70,6 +70,7 @@ struct Kernel {
     const double cap = double{head.softcap};
     double sink = head.has_sink ? double{head.sink} : -kInfinity;
     if (caps_sink) sink = cap * std::tanh(sink / cap);
+    if (sink_first) maximum = std::max(maximum, sink);
     if (!subtracts) maximum = 0;
     if (head.has_sink) sum = std::exp(sink - maximum);
     for (std::int64_t j = 0; j < head.keys; ++j) {
@@ -211,6 +212,14 @@ TEST(AttentionNamesFaults, ASinkThroughTheSoftcap) {
   setup.softcap = 0.5f;
   EXPECT_EQ(told({}, setup), "passed");
   EXPECT_EQ(told({.caps_sink = true}, setup), "the sink goes through the softcap");
+}
+
+// Which reference P has decides how it is rounded.
+TEST(AttentionNamesFaults, ASinkAheadOfTheKeys) {
+  AttentionSetup setup{.keys = 60};
+  setup.sink = true;
+  EXPECT_EQ(told({.sink_first = true}, setup),
+            "the maximum begins with the sink, which the contract takes last");
 }
 
 // Its maximum stays -infinity, as where a comparison ignores NaN. Other rows are right.
