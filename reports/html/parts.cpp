@@ -202,7 +202,9 @@ Html heading(const std::string& title, const std::string& finding) {
 
 Html to_html(const Figure& figure) {
   const auto given = [](const Axis& axis) {
-    return nlohmann::ordered_json{{"title", axis.title}, {"log", axis.log}};
+    nlohmann::ordered_json json = {{"title", axis.title}, {"log", axis.log}};
+    if (std::isfinite(axis.limit)) json["limit"] = axis.limit;
+    return json;
   };
   nlohmann::ordered_json chart = {{"x", given(figure.x)}, {"y", given(figure.y)}};
   chart["x"]["column"] = figure.x_column;

@@ -72,6 +72,7 @@ Html to_text(const Table& table);
 struct Axis {
   std::string title;
   bool log = false;
+  double limit = std::numeric_limits<double>::quiet_NaN();  // what lies beyond is not drawn
 };
 
 struct Series {

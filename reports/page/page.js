@@ -15,6 +15,7 @@
     const tones = { "✓": "pass", "!": "near", "✗": "fail", "–": "off" };
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     const [titles, ...rows] = lines(numbers);
+    if (titles.length > 8 && rows.every((row) => row.slice(1).every((text) => text.length < 12))) table.className = "matrix";
     const kind = (text) => tones[text[0]] || (Number.isNaN(parseFloat(text)) ? "" : "n");
     titles.forEach((title, column) => {
       const cell = document.createElement("th");
@@ -38,7 +39,16 @@
     scroll.append(table);
     numbers.hidden = true;
     numbers.after(scroll);
+    sizes.observe(scroll);
   }
+
+  // What is wider than its place says that it can be scrolled.
+  const sizes = new ResizeObserver((entries) => {
+    requestAnimationFrame(() => {
+      for (const { target } of entries) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 1);
+    });
+  });
+  for (const element of document.querySelectorAll(".scroll, pre:not(.rows)")) sizes.observe(element);
 
   function short(number) {
     if (number === 0) return "0";
@@ -61,6 +71,7 @@
       grid: { color: color("line"), borderColor: color("soft") },
       ticks: { color: color("soft"), maxRotation: 0, autoSkipPadding: 12 },
     };
+    if (given.limit) scale.max = given.limit;
     scale.ticks.callback = given.log ? tick : short;
     return scale;
   }
