@@ -118,6 +118,25 @@ FigureTable numbers_of(const Table& table) {
   return out;
 }
 
+Html cells_of(const std::vector<Cell>& row) {
+  Html cells;
+  for (const Cell& c : row) {
+    std::string attributes;
+    if (c.number || c.tone != Tone::none) {
+      attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
+                               c.number && c.tone != Tone::none ? " " : "", name(c.tone));
+    }
+    // What a column is sorted by: the number itself, where the text is rounded or has a unit.
+    if (std::isfinite(c.value)) {
+      const std::string value = number_text(c.value);
+      if (value != c.content.text)
+        attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
+    }
+    cells += element("td", c.content, attributes);
+  }
+  return cells;
+}
+
 }  // namespace
 
 Html to_html(const Table& table) {
@@ -126,23 +145,11 @@ Html to_html(const Table& table) {
     const bool numbers = !table.rows.empty() && table.rows.front()[i].number;
     head += element("th", table.head[i], numbers ? "scope=\"col\" class=\"n\"" : "scope=\"col\"");
   }
-  for (const std::vector<Cell>& row : table.rows) {
-    Html cells;
-    for (const Cell& c : row) {
-      std::string attributes;
-      if (c.number || c.tone != Tone::none) {
-        attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
-                                 c.number && c.tone != Tone::none ? " " : "", name(c.tone));
-      }
-      // What a column is sorted by: the number itself, where the text is rounded or has a unit.
-      if (std::isfinite(c.value)) {
-        const std::string value = number_text(c.value);
-        if (value != c.content.text)
-          attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
-      }
-      cells += element("td", c.content, attributes);
-    }
-    body += element("tr", cells);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto group = table.groups.find(i);
+    if (group != table.groups.end())
+      body += element("tr", cells_of(group->second), "class=\"group\"");
+    body += element("tr", cells_of(table.rows[i]));
   }
   Html content;
   if (!table.caption.empty()) content += element("caption", table.caption);

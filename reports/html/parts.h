@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<Cell>> rows;
   std::string caption{};
+  // Lines that sum up the rows from this one on. They are not among the numbers, and not sorted.
+  std::map<std::size_t, std::vector<Cell>> groups{};
 };
 
 Html to_html(const Table& table);

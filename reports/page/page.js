@@ -157,6 +157,7 @@
     const down = head.getAttribute("aria-sort") !== "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    for (const group of body.querySelectorAll(".group")) group.remove(); // it sums up the rows below it
     const rows = Array.from(body.rows), column = head.cellIndex;
     // The number where the text is rounded or has a unit.
     const key = (row) => row.cells[column].dataset.v || row.cells[column].textContent;
@@ -201,7 +202,7 @@
       const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
       const keep = (text) => words.every((word) => text.toLowerCase().includes(word));
       for (const row of document.querySelectorAll("#kernels ~ figure tbody tr")) {
-        row.hidden = !keep(row.textContent);
+        row.hidden = row.matches(".group") ? words.length > 0 : !keep(row.textContent);
         const link = row.querySelector("a");
         const kernel = link && document.getElementById(link.hash.slice(1));
         if (kernel) kernel.hidden = row.hidden;

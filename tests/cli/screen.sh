@@ -49,7 +49,7 @@ check "a dumb terminal: no escape, nothing rewritten" bash -c "! grep -qP '\x1b|
 NO_COLOR=1 TERM=xterm on_terminal 80 "${run[@]}" --out plain >plain_terminal
 check "NO_COLOR: no color" bash -c "! grep -qP '\x1b\[[0-9]*m' plain_terminal"
 "$program" "${run[@]}" --out out_verbose -v >verbose
-for words in "bounded, " "undecided, referee" "the wall time of each added up" "worst error"; do
+for words in "bounded, " "undecided, referee" "the wall time of each added up" "largest error"; do
   check "-v tells: $words" grep -q "$words" verbose
   check "else not: $words" bash -c "! grep -q '$words' no_terminal"
 done

@@ -408,10 +408,45 @@ TEST(Html, ErrorsGrowWithTheSizeThatTheirOwnSumsRunOver) {
 TEST(Html, SaysHowLongKernelsTookWhereTheRecordDoes) {
   RunRecord record = failing_record();
   for (KernelRecord& kernel : record.kernels) kernel.elapsed_ms = 0;
-  EXPECT_THAT(report_html(record), Not(HasSubstr("seconds of workers")));
+  EXPECT_THAT(report_html(record), Not(HasSubstr("time (s)")));
   record.kernels[0].elapsed_ms = 12'340;
   EXPECT_THAT(report_html(record),
-              AllOf(HasSubstr("seconds of workers"), HasSubstr("data-v=\"12.34\">12.3")));
+              AllOf(HasSubstr("time (s)"), HasSubstr("data-v=\"12.34\">12.3")));
+}
+
+// Passing kernels stand by operation, with what each comes to; operations of one kernel stand last.
+TEST(Html, PassingKernelsAreGroupedByOperation) {
+  RunRecord r = large_record(0);
+  for (std::size_t i = 0; i < r.kernels.size(); ++i) {
+    KernelRecord& k = r.kernels[i];
+    k.operation = i % 2 == 0 ? "gemm" : i < 10 ? "attention" : fmt::format("op_{}", 100 - i);
+    k.elapsed_ms = 1000;
+  }
+  const pugi::xml_document document = parsed(report_html(r));
+  const pugi::xpath_node_set groups = document.select_nodes("//tr[@class='group']");
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_THAT(text_of(groups[0].node()), HasSubstr("attention5 kernels1,670"));
+  EXPECT_THAT(text_of(groups[1].node()), HasSubstr("gemm30 kernels10,020"));
+  EXPECT_THAT(text_of(groups[1].node()), EndsWith("30.0"));
+  EXPECT_THAT(text_of(groups[2].node()), HasSubstr("operations of one kernel25 kernels"));
+  EXPECT_THAT(text_of(groups[0].node().next_sibling()), HasSubstr("kernel_number_1"));
+}
+
+TEST(Html, SaysWhenAndWhereARunWasMade) {
+  RunRecord r = passing_record();
+  r.places = {{"2026-11-25T19:16:21Z", "a <processor>", "x86_64, AVX3", "1234abcd5678ef00", true}};
+  const auto head = [](const RunRecord& record) {
+    const pugi::xml_document document = parsed(report_html(record));
+    return text_of(document.select_node("//header/p").node());
+  };
+  EXPECT_THAT(head(r), EndsWith("run 2f9c41 · 2026-11-25 19:16 UTC · a <processor> · commit "
+                                "1234abcd5678, with uncommitted changes"));
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr("x86_64, AVX3"));
+  // Of shards what all have.
+  r.places.push_back(
+      {"2026-11-24T01:02:03Z", "another", "x86_64, AVX3", "1234abcd5678ef00", false});
+  EXPECT_THAT(head(r), EndsWith("run 2f9c41 · 2026-11-24 01:02 UTC · commit 1234abcd5678, with "
+                                "uncommitted changes"));
 }
 
 TEST(Html, SkipsSectionsWithoutData) {
