@@ -12,7 +12,6 @@
 
 #include "reports/card.h"
 #include "reports/change.h"
-#include "reports/excerpt.h"
 #include "reports/html/sections.h"
 #include "reports/record/separation.h"
 #include "reports/representative_error.h"
@@ -63,6 +62,16 @@ std::vector<const KernelRecord*> failing_kernels(const RunRecord& record) {
 
 }  // namespace
 
+bool is_in_lead(const RunRecord& record, const Counterexample& card) {
+  const std::vector<const KernelRecord*> failing = failing_kernels(record);
+  for (std::size_t i = 0; i < std::min(failing.size(), kLeads); ++i) {
+    if (failing[i]->name != card.kernel) continue;
+    return &card ==
+           &*std::ranges::find(record.counterexamples, card.kernel, &Counterexample::kernel);
+  }
+  return false;
+}
+
 Html lead(const RunRecord& record) {
   Html html;
   const std::vector<const KernelRecord*> failing = failing_kernels(record);
@@ -72,22 +81,13 @@ Html lead(const RunRecord& record) {
     Html box = badge(k.verdict);
     box += escaped(" ");
     box += link_to(k);
-    const auto card = std::find_if(record.counterexamples.begin(), record.counterexamples.end(),
-                                   [&](const Counterexample& c) { return c.kernel == k.name; });
+    const auto card = std::ranges::find(record.counterexamples, k.name, &Counterexample::kernel);
     Html words;
     if (card != record.counterexamples.end()) {
       words += element("p", card->headline);
       if (const std::string failures = failures_line(k); !failures.empty())
         words += element("p", failures);
-      if (!card->findings.empty()) words += element("p", card->findings.front().text);
-      if (!card->excerpts.empty()) {
-        words += element("p", excerpt_lines(card->excerpts.front())[0]);
-        words += source_lines(card->excerpts.front());
-      }
-      if (!card->faults.empty()) words += element("p", fits_sentence(*card));
-      if (const std::string subject = replay_subject(*card); !subject.empty()) {
-        words += element("pre", "plumbline replay " + subject, "class=\"replay\" tabindex=\"0\"");
-      }
+      words += card_in_lead(*card);
     } else {
       const auto wrong = std::find_if(
           record.cases.begin(), record.cases.end(),

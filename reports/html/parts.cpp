@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "reports/card.h"
 #include "reports/record/escape.h"
 
 namespace plumbline {
@@ -237,10 +236,6 @@ Html figure_around(const std::string& title, const std::string& finding, const H
   html += content;
   if (numbers) html += folded(*numbers);
   return element("figure", titled(html, title));
-}
-
-std::string bound_text(double share) {
-  return std::isinf(share) ? "must be exact" : share_text(share);
 }
 
 }  // namespace plumbline

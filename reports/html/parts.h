@@ -81,7 +81,8 @@ struct Axis {
 struct Series {
   std::string label;
   int column = 1;              // of the figure's table
-  std::string style = "line";  // how page.js draws it: line, dots, dashed, steps, expected
+  std::string style = "line";  // how page.js draws it: line, dots, dashed, guide, steps,
+                               // expected
   std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray, purple
 };
 
@@ -102,6 +103,4 @@ Html to_html(const Figure& figure);
 Html figure_around(const std::string& title, const std::string& finding, const Html& content,
                    const Table* folded = nullptr);
 
-// How much of its bound was used: "22 %", "64 x", "must be exact" where none was allowed.
-std::string bound_text(double share);
 }  // namespace plumbline

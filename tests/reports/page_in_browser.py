@@ -58,12 +58,32 @@ addEventListener("load", () => {
     milliseconds: Math.round(performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd),
     unmarked: Array.from(document.querySelectorAll(".scroll, pre:not(.rows)"))
       .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.classList.contains("cut")).map((element) => element.textContent.slice(0, 60)),
+    axes: charts.flatMap((figure) => badly_framed(figure).map((what) => title(figure) + ": " + what)),
     paper: cut_on_paper(),
     heard,
   });
   document.body.append(result);
   }, 2000);
 });
+
+// Points on the frame of a chart, and lines of its grid without a name.
+function badly_framed(figure) {
+  const chart = Chart.getChart(figure.querySelector("canvas")), area = chart.chartArea, found = [];
+  const given = JSON.parse(figure.dataset.chart);
+  chart.data.datasets.forEach((set, i) => {
+    if (["guide", "dashed"].includes(given.series[i][2])) return;
+    for (const [at, point] of chart.getDatasetMeta(i).data.entries()) {
+      if (given.y.log && !(set.data[at].y > 0)) continue; // 0 is below every power of ten
+      const { x, y } = point.getProps(["x", "y"], true);
+      if (Math.min(Math.abs(x - area.left), Math.abs(x - area.right), Math.abs(y - area.top), Math.abs(y - area.bottom)) < 2) found.push("a point on the frame");
+    }
+  });
+  for (const scale of Object.values(chart.scales)) {
+    if (scale.type === "logarithmic" && scale.ticks.some((tick) => !tick.label)) found.push("a line of the grid without a name");
+    if (scale.ticks.length < 2) found.push("fewer than two names on an axis");
+  }
+  return [...new Set(found)];
+}
 
 // The titles of tables and texts that would not fit a sheet of A4, by the page's own rules for paper.
 function cut_on_paper() {
@@ -129,6 +149,7 @@ def examine(browser, page):
         complaints.append(f"{result['text']} tables are still text on paper")
     complaints += [f"request: {name}" for name in result["requests"]]
     complaints += [f"wider than its place, and does not say so: {text}" for text in result["unmarked"]]
+    complaints += result["axes"]
     complaints += [f"cut on paper: {title}" for title in result["paper"]]
     complaints += result["heard"]
     if not result["charts"]:

@@ -106,7 +106,13 @@ TEST(Html, TellsWhatIsWrongFirst) {
             "✗ 1 of 2 kernels broke its promise: gemm_bf16_G01.");
   const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
   EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
-  EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(lead, HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_LT(lead.find("Would explain"), lead.find("  47 | if"));
+  EXPECT_THAT(lead, HasSubstr("d[0,0]  expected 1"));
+  // Once is enough: the kernel's own card has the rest.
+  for (const char* once :
+       {"> 48 |", "d[0,0]  expected 1", "the last product of k is missing", "plumbline explain "})
+    EXPECT_EQ(count(text_of(document.select_node("//main").node()), once), 1u) << once;
   EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
   EXPECT_THAT(lead, HasSubstr("  47 | if (row < m) {\n> 48 |   d[row] = sum;\n  49 | }"));
   // Failing kernels stand open, the others are folded.
@@ -116,6 +122,20 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_LT(page.find("Verdicts and errors"), page.find("id=\"kgemm_bf16_G01\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16_G01\""), page.find("id=\"kgemm_bf16\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
+}
+
+// "Must be exact" is said where an output has one right value, and not of an accumulator that must
+// be exact before it is rounded.
+TEST(Html, SaysHowFarFailingCasesAreFromTheirBounds) {
+  RunRecord r = failing_record();
+  OutputVerdict& v = r.cases[0].outputs[0].verdict;
+  v.worst_share = std::numeric_limits<double>::infinity();
+  v.worst = {.error_ulp = -64, .bound_ulp = 0.49};
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">64 ulp; 0.49 ulp is allowed</td>"));
+  v.worst.bound_ulp = 0;
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">64 ulp, must be exact</td>"));
+  v.worst.class_mismatch = true;
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">wrong class</td>"));
 }
 
 // Each reason once, with its kernels, where no kernel has to be unfolded to read it.
@@ -185,9 +205,12 @@ TEST(Html, ADeepStackAloneIsNoVerdictOnKernels) {
   DepthRecord back = r.depths[0];
   back.steps = "backward layers";
   r.depths.insert(r.depths.end(), {back, back});
+  r.depths[0].findings = {"bf16 residual stream: one.",
+                          "as --model says: the error in the end is 3.3 times that of \"bf16\"."};
   const std::string page = main_of(report_html(r));
-  EXPECT_THAT(
-      page, HasSubstr("Errors were followed through 2 layers, 2 backward layers; no kernel ran."));
+  EXPECT_THAT(page, HasSubstr("As --model says: the error in the end is 3.3 times that of "
+                              "&quot;bf16&quot; (2 layers, "));
+  EXPECT_THAT(page, HasSubstr("). 2 more stacks below."));
   EXPECT_THAT(page, Not(HasSubstr("Verdicts and errors")));
 }
 
