@@ -107,10 +107,10 @@ std::string verdict_sentence(const RunRecord& record) {
   } else if (passed == 0) {
     sentence = "Nothing ran.";
   } else {
-    sentence = fmt::format("Every promise held: {}, {}, {} outputs compared with exact values.",
+    sentence = fmt::format("Every promise held: {}, {}, {} compared with exact values.",
                            counted(passed, "kernel"),
                            counted(static_cast<std::int64_t>(record.cases.size()), "case"),
-                           count_text(compared));
+                           counted(compared, "output"));
   }
   if (record.ended_early()) {
     sentence += fmt::format(" The run {}",

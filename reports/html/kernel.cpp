@@ -111,9 +111,9 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
   Html facts;
   facts += element("p", kernel.summary);
   facts += element("p",
-                   fmt::format("{} · {} · {}, {} outputs, {} compared with exact values",
-                               kernel.operation, kernel.formats, counted(kernel.cases, "case"),
-                               count_text(kernel.outputs), count_text(kernel.compared)),
+                   fmt::format("{} · {} · {}, {}, {} compared with exact values", kernel.operation,
+                               kernel.formats, counted(kernel.cases, "case"),
+                               counted(kernel.outputs, "output"), count_text(kernel.compared)),
                    "class=\"note\"");
   for (const std::string& reason : kernel.reasons)
     facts += element("p", reason, "class=\"finding\"");

@@ -87,7 +87,9 @@ std::string kernel_figures(const KernelRecord& k, const std::optional<Representa
   const std::string cases = k.cases == 1 ? "case " : "cases";
   add(fmt::format("{:>{}} {}", count_text(k.cases), columns.cases, cases));
   add(fmt::format("{:>{}} {}", compared_text(k, columns), columns.compared,
-                  wide ? "outputs compared" : "compared"));
+                  !wide             ? "compared"
+                  : k.compared == 1 ? "output compared "
+                                    : "outputs compared"));
   add(error_text(k, error, wide));
   line.erase(line.find_last_not_of(' ') + 1);
   return line;

@@ -472,6 +472,19 @@ TEST(Html, SaysWhenAndWhereARunWasMade) {
                                 "uncommitted changes"));
 }
 
+TEST(Html, SaysWhetherSpecialValuesStandWhereTheyMust) {
+  RunRecord r = passing_record();
+  EXPECT_THAT(main_of(report_html(r)),
+              HasSubstr("None of 3,840 outputs has the wrong class (NaN, Inf or finite)."));
+  const auto special = std::ranges::find(r.cases, "specials", &CaseRecord::value_class);
+  special->outputs[0].verdict.class_mismatches = 1;
+  special->outputs[0].verdict.failures = {
+      {.index = 3, .class_mismatch = true, .got = 0x7fc0, .expected = 0x3f80}};
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(page, HasSubstr("1 of 3,840 outputs has the wrong class (NaN, Inf or finite)."));
+  EXPECT_THAT(page, HasSubstr("d[3] is NaN, expected a number ("));
+}
+
 TEST(Html, SkipsSectionsWithoutData) {
   const std::string whole = report_html(passing_record()), page = main_of(whole);
   EXPECT_THAT(page, Not(HasSubstr("Failing kernels")));

@@ -45,6 +45,12 @@ TEST(KernelLine, FitsItsWidthAndLosesTheLastColumnsFirst) {
     EXPECT_LE(line_at(passing(), width).size() + 8, static_cast<std::size_t>(width));
 }
 
+TEST(KernelLine, OneOutputIsNotPlural) {
+  KernelRecord k = passing();
+  k.compared = 1;
+  EXPECT_THAT(line_at(k, 120), HasSubstr("   1 output compared  "));
+}
+
 TEST(KernelLine, SaysNoErrorThatTellsNothing) {
   KernelRecord k = passing();
   k.worst_share = 1;  // as every kernel has of an arithmetic that the contract fixes
