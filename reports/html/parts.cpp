@@ -151,10 +151,12 @@ Html to_html(const Table& table) {
     body += element("tr", cells_of(table.rows[i]));
   }
   Html content;
-  if (!table.caption.empty()) content += element("caption", table.caption);
   content += element("thead", element("tr", head));
   content += element("tbody", body);
-  Html html = element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
+  // Not a <caption>: that is as wide as the table, and would be cut where the table is.
+  Html html;
+  if (!table.caption.empty()) html += element("p", table.caption, "class=\"note\"");
+  html += element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
   html.tables.push_back(numbers_of(table));
   return html;
 }
