@@ -53,8 +53,8 @@ Result<Registry> Registry::open(const std::string& folder) {
   return registry;
 }
 
-Status Registry::add(const std::string& manifest_path) {
-  Result<Manifest> manifest = read_manifest(manifest_path);
+Status Registry::add(const std::string& manifest_path, ManifestPart part) {
+  Result<Manifest> manifest = read_manifest(manifest_path, part);
   if (!manifest) return manifest.error();
   if (const Manifest* present = find(manifest->name)) {
     return bad_input(

@@ -16,7 +16,7 @@ class Registry {
   static Result<Registry> open(const std::string& folder);
 
   // --kernel path/to/mine.toml. Pointers to manifests from before are no longer valid.
-  Status add(const std::string& manifest_path);
+  Status add(const std::string& manifest_path, ManifestPart part = ManifestPart::whole);
 
   // That a kernel's code has instructions of this k (Contract::instruction_k), where its manifest
   // does not say.

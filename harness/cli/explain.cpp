@@ -47,6 +47,26 @@ void print_lines(std::string_view text, Terminal& terminal) {
   }
 }
 
+// The terms of a contract with what each means, and what the manifest knows and accepts.
+void print_terms(const Manifest& kernel, Terminal& terminal) {
+  const auto value = [&](const Field& term) {
+    return term.kind == FieldKind::word ? std::string(kernel.terms.word(term.name))
+                                        : fmt::format("{}", kernel.terms.integer(term.name));
+  };
+  std::size_t names = 0, values = 0;
+  for (const Field& term : kernel.operation->terms()) {
+    names = std::max(names, term.name.size());
+    values = std::max(values, value(term).size());
+  }
+  for (const Field& term : kernel.operation->terms()) {
+    const std::string name =
+        fmt::format("      {:<{}}  {:<{}}", term.name, names, value(term), values);
+    terminal.print_entry(name, term.help, name.size() + 4);
+  }
+  for (const KnownFinding& finding : kernel.known)
+    terminal.print_wrapped("        known: " + finding.reason);
+}
+
 // An explanation is of the emulator unless the GPU was asked for.
 Result<std::optional<Target>> wanted_gpu(On on) {
   return find_gpu(on == On::automatic ? On::emulator : on);
@@ -80,9 +100,12 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
   for (std::size_t i = 0; i < record.outputs.size(); ++i) {
     const OutputRecord& output = record.outputs[i];
     const OutputVerdict& v = output.verdict;
-    terminal.print_wrapped(fmt::format("      {}: {}, the worst {}{}, {} had to be exact",
-                                       output.name, counted(v.elements, "output"),
-                                       ulp_text(v.worst_ulp), share_of(v), v.exact_required));
+    const std::string fixed = v.exact_required == 0 ? ""
+                                                    : fmt::format(", {} with every bit fixed",
+                                                                  count_text(v.exact_required));
+    terminal.print_wrapped(fmt::format("      {}: {}, the worst {}{}{}", output.name,
+                                       counted(v.elements, "output"), ulp_text(v.worst_ulp),
+                                       share_of(v), fixed));
     if (is_coarse(record, output))
       terminal.print_wrapped("      " + accuracy_note(v.worst_relative));
     if (v.compared == 0) continue;
@@ -110,6 +133,7 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   const Result<std::optional<Target>> gpu = wanted_gpu(options.on);
   if (!gpu) return report_error(gpu.error());
   std::string skipped;
+  std::string unprobed;  // chips
   ExitCode worst = ExitCode::held;
   const Problem any(kernel.schema());
   const std::vector<Target> targets = kernel_targets(kernel, options.on, options.sm, *gpu, skipped);
@@ -117,21 +141,34 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
     terminal.print_wrapped("      " + skipped);
     return ExitCode::nothing_selected;
   }
-  for (const Target& target : targets) {
+  const bool has_products = !kernel.operation->factors().empty();
+  if (!has_products || !kernel.operation->terms().empty()) {
     terminal.print("");
-    terminal.print(fmt::format("    {}, by its contract:", target.name()));
-    print_lines(kernel.describe_contract(any, target.sm), terminal);
+    terminal.print("    by its contract, on every chip:");
+  }
+  print_terms(kernel, terminal);
+  for (const Target& target : targets) {
+    if (has_products) {
+      terminal.print("");
+      terminal.print(fmt::format("    {}, by its contract:", target.name()));
+      print_lines(kernel.describe_products(any, target.sm), terminal);
+    }
     const Result<std::vector<ProbedArithmetic>> probed = probe_arithmetic(kernel, target, runner);
     if (!probed) return report_error(probed.error());
     if (probed->empty()) {
-      terminal.print_wrapped(
-          "      its sums are not probed: that takes GEMMs of floating-point operands with an f32 "
-          "output");
+      unprobed += fmt::format("{}{}", unprobed.empty() ? "" : " and ", target.name());
       continue;
     }
     terminal.print_wrapped(
         fmt::format("      probes: this kernel computes with {}", words_of(*probed)));
     if (!all_agree(*probed) && !arguments.allow_mistrusted) worst = ExitCode::mistrusted;
+  }
+  if (!unprobed.empty()) {
+    terminal.print("");
+    terminal.print_wrapped(fmt::format(
+        "    not probed on {}: probes of sums take GEMMs of floating-point operands with an f32 "
+        "output",
+        unprobed));
   }
   return worst;
 }

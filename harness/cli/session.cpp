@@ -111,7 +111,9 @@ Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal) {
   Result<Registry> registry = Registry::open(default_kernel_folder());
   if (!registry) return registry;
   for (const std::string& path : arguments.manifests) {
-    const Status added = registry->add(path);
+    const bool judges_alone = arguments.verb == "check";
+    const Status added =
+        registry->add(path, judges_alone ? ManifestPart::contract : ManifestPart::whole);
     if (!added) return added.error();
     if (const std::size_t open = lines_to_do(path); open > 0 && launches_kernels(arguments)) {
       terminal.note(

@@ -392,7 +392,7 @@ constexpr std::array<Example, 2> kAcceptExamples = {{
 }};
 constexpr std::array<Example, 2> kDoctorExamples = {{
     {"plumbline doctor", "what is wrong or missing first"},
-    {"plumbline doctor --verbose", "every probe of every kernel"},
+    {"plumbline doctor --verbose", "each kernel on all of its chips, a line each"},
 }};
 constexpr std::array<Example, 3> kCompletionExamples = {{
     {"eval \"$(plumbline completion bash)\"", "in ~/.bashrc"},

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "harness/judge/judge.h"
+#include "oracles/formats/decode.h"
 #include "oracles/reference/describe_errors.h"
 #include "reports/card.h"
 #include "reports/record/inlined_calls.h"
@@ -100,6 +101,28 @@ void keep_common_faults(const std::vector<NamedFaults>& of_outputs, NamedFaults&
   };
   if (of_outputs.size() < 2 || std::ranges::none_of(faults.names, is_in_all)) return;
   faults.keep_if(is_in_all);
+}
+
+// The inputs of a case that has few values; else nothing.
+std::string few_inputs(const CaseTensors& tensors) {
+  constexpr std::int64_t kMostValues = 16;
+  std::int64_t values = 0;
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < tensors.specs.size(); ++i) {
+    if (tensors.specs[i].role != TensorRole::input) continue;
+    const Tensor& tensor = tensors.tensors[i];
+    const std::int64_t count = tensor.layout.count();
+    values += count;
+    if (values > kMostValues) return "";
+    const Format& stored = format(tensor.layout.format);
+    std::vector<std::string> row;
+    for (std::int64_t j = 0; j < count; ++j)
+      row.push_back(fmt::format("{:.9g}", to_double(stored, tensor.bits(j))));
+    all.push_back(count == 1
+                      ? fmt::format("{} = {}", tensors.specs[i].name, row.front())
+                      : fmt::format("{} = [{}]", tensors.specs[i].name, fmt::join(row, ", ")));
+  }
+  return all.empty() ? "" : fmt::format("inputs: {}", fmt::join(all, ", "));
 }
 
 // The line of code that a wrong output leads to: the one that stored it.
@@ -206,6 +229,8 @@ Counterexample explain_failure(const Case& test_case, const Examined& examined) 
     unexplained |= explanation.faults.empty() && worst->class_mismatch;
     card.faults.add(explanation.faults);
   }
+  if (const std::string inputs = few_inputs(examined.tensors); !inputs.empty())
+    card.explanation.insert(card.explanation.begin(), inputs);
   keep_common_faults(faults, card.faults);
   if (unexplained && !card.faults.empty())
     card.faults = NamedFaults::none("no simple fault known here gives all outputs that fail");

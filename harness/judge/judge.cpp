@@ -63,9 +63,10 @@ std::string describe_distance(const ElementVerdict& e, const Format& f) {
   } else {
     far += from_zero ? " where 0 is exact" : " from exact";
   }
-  if (e.bound_ulp == 0) return far + ", and has to be exact";
-  return fmt::format("{}, {} {} {}", far, near ? "not admissible though others up to" : "at most",
-                     bound, near ? "away are" : "is admissible");
+  if (e.bound_ulp == 0) return far + "; no other value is admissible";
+  if (near)
+    return fmt::format("{} on a side where less is admissible ({} on the other)", far, bound);
+  return fmt::format("{}, at most {} is admissible", far, bound);
 }
 
 // What broke, worst first: the claim's one-line reason.

@@ -104,17 +104,42 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
   }
 }
 
+void prefer_faults_of(Counterexample& card, const std::vector<std::string>& ordinary) {
+  if (ordinary.empty() || ordinary.size() > kMostNamedFaults) return;
+  const auto fits_ordinary = [&](const std::string& fault) {
+    return std::ranges::find(ordinary, kind_of(fault), kind_of) != ordinary.end();
+  };
+  if (std::ranges::any_of(card.faults.names, fits_ordinary)) {
+    card.faults.keep_if(fits_ordinary);
+    return;
+  }
+  card.faults = {};
+  card.faults.names = ordinary;
+  card.faults.evidence =
+      "this is of the problem as found with ordinary values; the values here do not show it";
+}
+
 void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner) {
   const std::shared_ptr<const Case>& larger = as_found.test_case.shrunk_from;
   if (larger != nullptr && check_domain(*larger))
     return narrow_down(card, {*larger, as_found.target}, runner);
-  if (card.faults.empty() || card.text == as_found.test_case.text()) return;
-  const Result<std::unique_ptr<Examined>> original =
-      runner.examine(as_found.test_case, as_found.target);
-  if (!original || (*original)->record.verdict != Verdict::fail) return;
-  const Counterexample found = explain_failure(as_found.test_case, **original);
-  if (found.explanation.empty()) return;
-  keep_faults_of(card, found.faults.names);
+  const auto explained = [&](const Case& test_case) -> std::optional<Counterexample> {
+    const Result<std::unique_ptr<Examined>> examined = runner.examine(test_case, as_found.target);
+    if (!examined || (*examined)->record.verdict != Verdict::fail) return std::nullopt;
+    Counterexample found = explain_failure(test_case, **examined);
+    return found.explanation.empty() ? std::nullopt : std::optional(std::move(found));
+  };
+  if (!card.faults.empty() && card.text != as_found.test_case.text()) {
+    if (const auto found = explained(as_found.test_case)) keep_faults_of(card, found->faults.names);
+  }
+  constexpr const char* kOrdinary = "normal";
+  if (card.claim != name(Claim::bound) || as_found.test_case.recipe.value_class == kOrdinary)
+    return;
+  Case ordinary = as_found.test_case;
+  ordinary.literals.clear();
+  ordinary.recipe.value_class = kOrdinary;
+  const auto found = explained(ordinary);
+  if (found && found->claim == card.claim) prefer_faults_of(card, found->faults.names);
 }
 
 // Whether a finding says where in the code it is.

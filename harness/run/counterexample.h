@@ -40,8 +40,12 @@ std::optional<std::string> save_as_found(const Job& failed, const CaseRecord& re
 // belong to the case.
 void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_found);
 
-// The same, by running the case as found again, and the one that this was made small from in an
-// earlier run. Nothing changes where it is the card's own.
+// Values that are mostly zeros or alike fit many faults, too; ordinary values of the problem tell
+// them apart. Keeps those that are among `ordinary`, the faults that fit there, or takes those.
+void prefer_faults_of(Counterexample& card, const std::vector<std::string>& ordinary);
+
+// Both, by running the case as found again, or the one that this was made small from in an earlier
+// run, and the same problem with ordinary values where it fails with these, too.
 void narrow_down(Counterexample& card, const Job& as_found, CaseRunner& runner);
 
 }  // namespace plumbline

@@ -138,6 +138,15 @@ std::string Manifest::describe_contract(const Problem& problem, int sm) const {
     if (!words.empty()) words += ", ";
     words += fmt::format("{} {}", term.name, field_text(terms, term.name));
   }
+  const std::string products = describe_products(problem, sm);
+  if (!words.empty() && !products.empty()) words += "; ";
+  words += products;
+  for (const KnownFinding& finding : known) words += fmt::format("; known: {}", finding.reason);
+  return words;
+}
+
+std::string Manifest::describe_products(const Problem& problem, int sm) const {
+  std::string words;
   for (const Operation::Factors& factors : operation->factors()) {
     const std::string one =
         contract(problem, factors.output)
@@ -146,7 +155,6 @@ std::string Manifest::describe_contract(const Problem& problem, int sm) const {
     if (!words.empty()) words += "; ";
     words += operation->factors().size() == 1 ? one : fmt::format("{}: {}", factors.output, one);
   }
-  for (const KnownFinding& finding : known) words += fmt::format("; known: {}", finding.reason);
   return words;
 }
 

@@ -129,6 +129,9 @@ class Manifest {
   Contract contract(const Problem& problem, std::string_view output) const;
   // All of it in words, for a problem on a chip.
   std::string describe_contract(const Problem& problem, int sm) const;
+  // What adds up products, and how: a line for each part. Empty for an operation whose contract is
+  // terms alone (Operation::terms).
+  std::string describe_products(const Problem& problem, int sm) const;
   bool deterministic() const;
   FormatId tensor_format(std::string_view tensor, const Problem& problem) const;
   // Empty when the kernel accepts the problem; else the reason, for people.
@@ -142,8 +145,9 @@ class Manifest {
 };
 
 // Of a task that others write kernels for, what it computes alone: the source, the entries and
-// their launches are theirs.
-enum class ManifestPart : std::uint8_t { whole, task };
+// their launches are theirs. Of a contract that tensors are judged by, no other sizes than theirs:
+// a text need not be defined at all sizes that the manifest allows.
+enum class ManifestPart : std::uint8_t { whole, task, contract };
 
 // Reads and checks a manifest. Every error has file, line and column, and unknown keys are errors
 // with a suggestion.

@@ -150,8 +150,10 @@ void read_epilogue(TomlReader& reader, const toml::table& table, Contract& contr
 
 void read_output(TomlReader& reader, const toml::table& contract_table,
                  PromisedContract& promised) {
+  // PTX converts f32 to FP8 by .satfinite alone.
+  const auto saturate_fp8 = [&] { promised.saturates = {FormatId::e4m3, FormatId::e5m2}; };
   const toml::table* table = reader.table(contract_table, "output");
-  if (!table) return;
+  if (!table) return saturate_fp8();
   Contract& contract = promised.contract;
   reader.check_keys(*table, {"rounding", "overflow", "saturates"});
   if (const toml::array* formats = reader.array(*table, "saturates")) {
@@ -169,6 +171,8 @@ void read_output(TomlReader& reader, const toml::table& contract_table,
   if (const auto found =
           reader.word(reader.text(*table, "overflow"), overflow_words(), overflow_value)) {
     contract.output.overflow = *found;
+  } else if (!table->contains("saturates")) {
+    saturate_fp8();
   }
 }
 

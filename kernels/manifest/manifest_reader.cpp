@@ -232,7 +232,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path, Manif
   read_problem(reader, manifest);
   read_summary(reader, manifest);
   read_targets(reader, manifest);
-  if (part == ManifestPart::whole) {
+  if (part != ManifestPart::task) {
     read_source(reader, manifest);
     read_launches(reader, manifest);
     read_tensor_maps(reader, manifest);
@@ -246,6 +246,7 @@ Result<Manifest> read_checked(TomlReader& reader, const std::string& path, Manif
   read_known(reader, manifest);
   read_contract(reader, manifest);
   if (reader.error()) return *reader.error();
+  if (part == ManifestPart::contract) return manifest;
   if (const Status sizes = manifest.operation->check_sizes(manifest); !sizes) return sizes.error();
   return manifest;
 }

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import sqlite3
 import subprocess
 import sys
@@ -151,13 +152,18 @@ class StrictReaders(unittest.TestCase):
             records = {
                 "passing": self.run_plumbline("verify", *mine, *quick),
                 "failing": self.run_plumbline("verify", "--kernel", str(broken), *quick, "--only", "m<=40"),
+                "first failure": self.run_plumbline("verify", "--kernel", str(broken), *quick, "-x"),
                 "shard": self.run_plumbline("verify", *mine, *quick, "--shard", "1/3"),
                 "mutants": self.run_plumbline("mutants", *mine, "--profile", "quick", "--auto", "4"),
                 "propagation": self.run_plumbline("propagate", *mine, "--on", "emulator"),
             } | {path.name: json.loads(path.read_text()) for path in self.samples.glob("*.record.json")}
         self.assertTrue(records["passing"]["passed"])
         self.assertIn("fail", [case["verdict"] for case in records["failing"]["cases"]])
+        self.assertEqual(records["first failure"]["stopped_after"], 1)
         self.assertTrue(records["mutants"]["mutants"])
+        fields = (self.source / "reports/record/record_fields.h").read_text()
+        for name in re.findall(r'a\.\w+\("(\w+)"', fields):
+            self.assertIn(f'"{name}":', json.dumps(schema), "a field of record_fields.h that the schema does not know")
         sys.path.insert(0, str(self.source / "scripts"))
         import record_cases
         self.assertEqual(record_cases.counts_of("270V"), (2, [7, 0, 31]))

@@ -21,9 +21,9 @@ std::string error_text(const KernelRecord& k, const std::optional<Representative
                        bool wide) {
   if (k.errors > 0 && k.errors == k.cases) return "nothing could be judged";
   if (k.compared == 0) return "";
-  if (std::string excess = describe_excess(k); !excess.empty())
-    return (wide && !std::isinf(k.worst_share) ? "largest error " : "") + excess;
-  if (k.verdict == Verdict::fail) return "";  // not by its size
+  if (k.worst_share > 1 && !std::isinf(k.worst_share))
+    return (wide ? "largest error " : "") + describe_excess(k);
+  if (k.verdict == Verdict::fail || std::isinf(k.worst_share)) return "";  // not by its size
   if (k.worst_ulp == 0) return "exact";
   if (!error) return "";
   if (!wide) return ulp_text(error->ulp);
@@ -111,7 +111,7 @@ std::vector<std::string> kernel_details(const KernelRecord& k) {
       "{} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} of {} agree",
       k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed));
   // A share of 1 is reached by every kernel of an arithmetic that the contract fixes.
-  if (k.worst_share > 1) {
+  if (k.worst_share > 1 && !std::isinf(k.worst_share)) {
     lines.push_back("largest error: " + describe_excess(k));
   } else if (k.worst_share < 0.995) {
     lines.push_back(fmt::format("largest error: {} of its bound", share_text(k.worst_share)));

@@ -249,6 +249,7 @@ struct Program {
   // Atomics or synchronising loads on global memory: CTAs may wait for each other, and their order
   // matters.
   bool communicates = false;
+  int tensor_group = 0;  // of tcgen05: 1 or 2, as .cta_group says
   // Loads of global memory that are volatile, relaxed or acquire.
   bool loads_strongly = false;
   bool takes_clusters = false;  // clusterlaunchcontrol: one may do another's work

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// mbarrier (PTX ISA 9.0 section 9.7.13.15). A wait, test_wait or try_wait, stops its lanes until
-// the phase is complete, or until no warp of the CTA can go on: how long it may take is the
-// implementation's choice, and so every other order of warps is tried before a wait fails.
+// mbarrier (PTX ISA 9.0 section 9.7.13.15). A warp that comes to a test_wait or try_wait before the
+// phase is complete hears at first that it is not, which either may say: a wait without a loop
+// around it goes on too early. After that the wait stops its lanes until the phase is complete, or
+// until no warp of the CTA can go on: how long it may take is the implementation's choice, and so
+// every other order of warps is tried before it fails.
 //
 // Arriving releases, and waiting acquires, what the warp knows of shared memory (access_order.h),
 // unless the instruction says .relaxed.
@@ -29,6 +31,11 @@ constexpr u32 kHasCount = 8;  // Inst::b: arrivals
 constexpr u32 kParity = 16;   // Inst::b, its lowest bit: parity of a phase; else Inst::c: a state
 constexpr u32 kGeneric = 32;  // the address is a generic one
 constexpr u32 kNoComplete = 64;
+constexpr u32 kTests = 128;  // test_wait
+
+// How often a warp hears at a wait that the phase is not complete. What does not block may say so
+// any number of times.
+constexpr int kEarlyAnswers = 1, kEarlyAnswersOfTests = 16;
 
 u64 address_of(Warp& warp, const Inst& inst, int lane) {
   const AddressOperand where{inst.a, (inst.flags & kAddress32) == 0, inst.immediate};
@@ -192,6 +199,12 @@ void wait(Warp& warp, const Inst& inst, u32 mask) {
             address);
       });
     }
+    const int early = (inst.flags & kTests) != 0 ? kEarlyAnswersOfTests : kEarlyAnswers;
+    // Counts of instructions are those of waits that stop.
+    if (open() && !warp.counts_traffic() && warp.answers_early(inst, early)) {
+      blend(warp.predicate(inst.p), 0, group);
+      continue;
+    }
     if (open()) perform_loads(*barrier);
     if (warp.cta().stopping()) return;
     if (!open()) {
@@ -275,7 +288,10 @@ void decode_mbarrier(Decoder& decoder, const Instruction& instruction, Modifiers
     out.flags |= kDrops;
     return decode_arrival(decoder, instruction, modifiers, out);
   }
-  if (modifiers.take("test_wait")) return decode_wait(decoder, instruction, modifiers, 3, out);
+  if (modifiers.take("test_wait")) {
+    out.flags |= kTests;
+    return decode_wait(decoder, instruction, modifiers, 3, out);
+  }
   if (modifiers.take("try_wait")) {
     decoder.require_sm(90);
     return decode_wait(decoder, instruction, modifiers, 4, out);

@@ -3,6 +3,7 @@
 // them: element types would otherwise multiply with spaces.
 #include "harness/emulator/machine/access.h"
 #include "harness/emulator/machine/cluster.h"
+#include "harness/emulator/machine/flags.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -16,9 +17,11 @@ template <Space S, int Bytes, Intent I>
 [[gnu::always_inline]] inline void run(Warp& warp, const Inst& inst, std::uint32_t mask) {
   constexpr bool kStrong = I != Intent::read && I != Intent::write;
   if constexpr (kStrong) {
-    warp.cta().shared().order().acquire(warp.index());
-    if constexpr (S == Space::shared || S == Space::generic) {
-      if (warp.cta().in_cluster()) warp.cta().cluster().learn_all(warp);
+    if (reads_flag(warp, inst, mask, S, Bytes, I)) {
+      warp.cta().shared().order().acquire(warp.index());
+      if constexpr (S == Space::shared || S == Space::generic) {
+        if (warp.cta().in_cluster()) warp.cta().cluster().learn_all(warp);
+      }
     }
   }
   warp.scratch() = resolve<S, Bytes>(warp, inst, mask, warp.pointers(), I) ? 1 : 0;

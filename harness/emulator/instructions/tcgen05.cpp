@@ -118,6 +118,14 @@ void allocate(Warp& warp, const Inst& inst, u32 mask) {
                             "64, 128, 256 or 512",
                             columns));
   }
+  if (!memory.note_request(columns)) {
+    warp.report(FindingKind::bad_operand, inst, 0, [&] {
+      return fmt::format(
+          "allocates {} columns of tensor memory, more than an allocation before it; sizes may not "
+          "grow (PTX ISA 9.0, tcgen05.alloc)",
+          columns);
+    });
+  }
   if (!memory.permits_allocation())
     return fail(warp, inst, 0, "allocates tensor memory behind tcgen05.relinquish_alloc_permit");
   const std::optional<int> column =
@@ -204,17 +212,21 @@ void require_finished(Warp& warp, const Inst& inst, int column, int columns) {
 
 // Whether the access came before what the warp does now. What happened before the CTA began counts
 // as ordered.
-bool comes_before(const Warp& warp, const TensorAccess& access) {
+bool comes_before(const Warp& warp, const TensorAccess& access, int lane = -1) {
   const CtaClock& clock = warp.cta().shared().clock();
-  if (access.tick == 0 || (access.cta == clock.cta() && access.warp == warp.index())) return true;
+  if (access.tick == 0) return true;
+  if (access.cta == clock.cta() && access.warp == warp.index()) {
+    return lane < 0 || access.lane < 0 ||
+           warp.cta().shared().order().lanes_ordered(warp.index(), lane, access.lane, access.tick);
+  }
   return clock.knows(warp.index(), access.cta, access.warp, access.tick);
 }
 
 // What the warp does now.
-TensorAccess access_by(Warp& warp) {
+TensorAccess access_by(Warp& warp, int lane = -1) {
   SharedMemory& shared = warp.cta().shared();
   shared.order().note_access(warp.index());
-  return {shared.order().tick(), shared.clock().cta(), warp.index()};
+  return {shared.order().tick(), shared.clock().cta(), warp.index(), lane};
 }
 
 void report_race(Warp& warp, const Inst& inst, int lane, std::string_view what, int column,
@@ -222,10 +234,24 @@ void report_race(Warp& warp, const Inst& inst, int lane, std::string_view what, 
   warp.report(FindingKind::race, inst, lane, [&] {
     const bool own = other.cta == warp.cta().shared().clock().cta();
     return fmt::format(
-        "{} column {} of tensor memory, which warp {}{} has {}, and nothing orders that before: "
+        "{} column {} of tensor memory, which warp {}{}{} has {}, and nothing orders that before: "
         "commit to an mbarrier, and wait for its phase here",
-        what, column, other.warp, own ? "" : " of the other CTA of the pair", did);
+        what, column, other.warp, other.lane < 0 ? "" : fmt::format(" lane {}", other.lane),
+        own ? "" : " of the other CTA of the pair", did);
   });
+}
+
+// Who writes comes behind loads only where their warps have waited for them. Whether they have.
+bool require_loaded(Warp& warp, const Inst& inst, int lane, std::string_view what, int column,
+                    const TensorMemory::Accesses& last) {
+  if (last.loading == 0) return true;
+  warp.report(FindingKind::missing_wait, inst, lane, [&] {
+    return fmt::format(
+        "{} column {} of tensor memory, which a tcgen05.ld of warp {} may still read; "
+        "tcgen05.wait::ld is missing ahead of what orders the two",
+        what, column, std::countr_zero(last.loading));
+  });
+  return false;
 }
 
 // Of warps that reach the same rows, or of a warp and products of another one. A store has to come
@@ -242,6 +268,12 @@ void order_access(Warp& warp, const Inst& inst, const Piece& piece, bool writes)
       report_race(warp, inst, 0, writes ? "writes" : "reads", piece.column, last.write, "written");
     } else if (writes && !comes_before(warp, last.load)) {
       report_race(warp, inst, 0, "writes", piece.column, last.load, "read");
+    }
+    if (writes) {
+      require_loaded(warp, inst, 0, "writes", piece.column, last);
+    } else {
+      last.loading |= 1u << warp.index();
+      warp.tensor_accesses().loads.push_back({piece.column, half});
     }
     (writes ? last.write : last.load) = now;
   }
@@ -372,7 +404,13 @@ void store(Warp& warp, const Inst& inst, u32 mask) {
 }
 
 // Registers have their values already (tensor_accesses.h).
-void wait_for_loads(Warp& warp, const Inst& inst, u32 mask) { whole_warp(warp, inst, mask); }
+void wait_for_loads(Warp& warp, const Inst& inst, u32 mask) {
+  if (!whole_warp(warp, inst, mask)) return;
+  for (const TensorLoad& one : warp.tensor_accesses().loads)
+    warp.cta().tensor_memory().accesses(warp.index() % 4, one.column, one.half).loading &=
+        ~(1u << warp.index());
+  warp.tensor_accesses().loads.clear();
+}
 
 void wait_for_stores(Warp& warp, const Inst& inst, u32 mask) {
   if (!whole_warp(warp, inst, mask)) return;
@@ -517,19 +555,23 @@ void require_stored(Warp& warp, Cta& cta, const Inst& inst, int lane, int column
 void order_product(Warp& warp, const TensorProduct& op, int column, int columns, bool writes,
                    int upper) {
   if (!op.cta->shared().check()) return;
-  const TensorAccess now = access_by(warp);
+  const TensorAccess now = access_by(warp, op.lane);
   bool told = false;
   for (int at = column; at < column + columns; ++at) {
     for (int piece = 0; piece < 8; ++piece) {
       if (upper >= 0 && piece % 2 != upper / 16) continue;
       TensorMemory::Accesses& last = op.cta->tensor_memory().accesses(piece / 2, at, piece % 2);
-      const bool written = !comes_before(warp, last.write);
-      const bool read = writes && !comes_before(warp, last.load);
+      const bool written = !comes_before(warp, last.write, op.lane);
+      const bool read = writes && !comes_before(warp, last.load, op.lane);
       if (!told && (written || read)) {
         told = true;
         report_race(warp, *op.at, op.lane,
                     fmt::format("issues a {} that {}", op.what(), writes ? "writes" : "reads"), at,
                     written ? last.write : last.load, written ? "written" : "read");
+      }
+      if (!told && writes) {
+        told = !require_loaded(warp, *op.at, op.lane,
+                               fmt::format("issues a {} that writes", op.what()), at, last);
       }
       (writes ? last.write : last.load) = now;
     }
@@ -719,8 +761,10 @@ void commit(Warp& warp, const Inst& inst, u32 mask) {
       Mbarrier* const barrier = mbarrier_at(
           warp, inst, lane, address - shared_window(rank_of(address)) + shared_window(rank));
       if (barrier == nullptr) return;
-      issue({&inst, &warp, lane, cta.tensor_products().issued(), (inst.flags & kPair) != 0},
-            *barrier);
+      if (!issue({&inst, &warp, lane, cta.tensor_products().behind_last_of(warp, lane),
+                  (inst.flags & kPair) != 0},
+                 *barrier))
+        return;
     }
   }
 }
@@ -862,6 +906,12 @@ void decode_tensor_core(Decoder& decoder, const Instruction& instruction, Modifi
   if (which < 0) return;
   const int group = modifiers.take_one_of("cta_group::1", "cta_group::2");
   if (group < 0) return;
+  int& kernel_group = decoder.program().tensor_group;
+  if (kernel_group != 0 && kernel_group != group + 1) {
+    return decoder.refuse(
+        "a kernel's tcgen05 instructions have .cta_group::1 or .cta_group::2, not both");
+  }
+  kernel_group = group + 1;
   if (group == 1) out.flags |= kPair;
   if (which == kMma) return decode_product(decoder, instruction, modifiers, out);
   const std::vector<Operand>& operands = instruction.operands;

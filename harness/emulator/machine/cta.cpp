@@ -130,10 +130,11 @@ void Cta::start(std::int64_t linear) {
   position_ = launch_->position(linear);
   finished_ = false;
   log_.clear();
+  flag_stores_.clear();
   older_values_.clear();
   barriers_.fill(Barrier());
   mbarriers_.clear();
-  tensor_memory_.start(launch_->shared_garbage);
+  tensor_memory_.start(launch_->shared_garbage, launch_->cta_order == 1);
   tensor_products_.clear();
   visits_.clear();
   known_at_exit_ = nullptr;

@@ -14,6 +14,7 @@
 
 #include "harness/emulator/machine/cta_races.h"
 #include "harness/emulator/machine/finding_log.h"
+#include "harness/emulator/machine/flags.h"
 #include "harness/emulator/machine/launch.h"
 #include "harness/emulator/machine/mbarriers.h"
 #include "harness/emulator/machine/older_values.h"
@@ -111,6 +112,8 @@ class Cta {
 
   FindingLog& log() { return log_; }
 
+  FlagStores& flag_stores() { return flag_stores_; }
+
   // Of its shared memory.
   OlderValues& older_values() { return older_values_; }
 
@@ -184,6 +187,7 @@ class Cta {
   TensorMemory tensor_memory_;
   TensorProducts tensor_products_;
   FindingLog log_;
+  FlagStores flag_stores_;
   OlderValues older_values_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_{};

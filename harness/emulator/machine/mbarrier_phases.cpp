@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "harness/emulator/machine/bulk_copy.h"
@@ -28,6 +29,24 @@ Horizon own_accesses(Cta& cta, const Warp& warp) {
 void add_own(Handover& handover, const Mbarrier& barrier, Cta& cta, const Warp& warp) {
   if (&cta == barrier.cta) return join(handover.own, cta.shared().order().own(warp.index()));
   handover.known = join(handover.known, own_accesses(cta, warp));
+}
+
+// Arrivals of the phase that commits have been issued for.
+std::uint32_t commits_to_come(const Mbarrier& barrier) {
+  return std::min(barrier.pending, static_cast<std::uint32_t>(barrier.commits.size()));
+}
+
+void too_many_arrivals(Warp& warp, const Inst& inst, int lane, const Mbarrier& barrier,
+                       std::uint32_t count) {
+  warp.fail(FindingKind::bad_operand, inst, lane, [&] {
+    std::string what =
+        fmt::format("{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}", count,
+                    barrier.address, barrier.phase, barrier.pending, barrier.count);
+    if (barrier.pending == 0) what += fmt::format(" and {} bytes", barrier.bytes);
+    if (!barrier.commits.empty() && barrier.pending > 0)
+      what += fmt::format(", {} of them by tcgen05.commit", commits_to_come(barrier));
+    return what;
+  });
 }
 
 void perform_if_awaited(Mbarrier& barrier) {
@@ -95,12 +114,8 @@ const Handover& Arrivals::to(const Mbarrier& barrier, int lane) {
 
 bool take_arrivals(Warp& warp, const Inst& inst, int lane, Mbarrier& barrier, std::uint32_t count,
                    const Handover& known) {
-  if (count < 1 || count > barrier.pending) {
-    warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-      return fmt::format("{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}{}",
-                         count, barrier.address, barrier.phase, barrier.pending, barrier.count,
-                         barrier.pending == 0 ? fmt::format(" and {} bytes", barrier.bytes) : "");
-    });
+  if (count < 1 || count > barrier.pending - commits_to_come(barrier)) {
+    too_many_arrivals(warp, inst, lane, barrier, count);
     return false;
   }
   barrier.pending -= count;
@@ -150,7 +165,10 @@ void perform_loads(Mbarrier& barrier) {
       one->shared().order().next_tick();
       add_own(known, barrier, *one, *commit.warp);
     }
-    if (!take_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1, known)) return;
+    if (barrier.pending == 0)
+      return too_many_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1);
+    --barrier.pending;
+    barrier.arrived.add(known);
     end_phase_if_complete(barrier);
   }
 }
@@ -166,9 +184,15 @@ void issue(BulkLoad load, Mbarrier& barrier) {
   perform_if_awaited(barrier);
 }
 
-void issue(const TensorCommit& commit, Mbarrier& barrier) {
+bool issue(const TensorCommit& commit, Mbarrier& barrier) {
+  // The bytes that the phase still wants may come after the commit.
+  if (barrier.pending == 0) {
+    too_many_arrivals(*commit.warp, *commit.at, commit.lane, barrier, 1);
+    return false;
+  }
   barrier.commits.push_back(commit);
   perform_if_awaited(barrier);
+  return true;
 }
 
 void learn(Warp& warp, const Mbarrier& barrier) {

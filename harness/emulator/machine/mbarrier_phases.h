@@ -57,7 +57,7 @@ void perform_loads(Mbarrier& barrier);
 // Issues a copy whose bytes the mbarrier counts, or a commit that will arrive there. Either is
 // performed at once if a thread waits already.
 void issue(BulkLoad load, Mbarrier& barrier);
-void issue(const TensorCommit& commit, Mbarrier& barrier);
+bool issue(const TensorCommit& commit, Mbarrier& barrier);
 
 // Lets the warp rely on what the warps knew that arrived in the complete phases.
 void learn(Warp& warp, const Mbarrier& barrier);

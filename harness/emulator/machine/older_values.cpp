@@ -84,8 +84,8 @@ void note(Warp& warp, const Inst& inst, int lane, const Place& place, const Olde
             value.position[1], value.position[2], line);
       });
   if (finding == nullptr) return;
-  finding->other = describe_access(launch.program, value.inst, "write", value.position, value.warp,
-                                   value.lane);
+  finding->other =
+      describe_access(launch.program, value.inst, "write", value.position, value.warp, value.lane);
   if (place.shared) return;
   const Allocation* allocation = launch.global.find(place.address);
   finding->buffer = allocation->label;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tcgen05.st of one warp that it has not waited for. Each moves a register to a quarter of a
-// column, as late as it may: at tcgen05.wait::st. A load gives its values at once: Triton's PTX
-// uses the registers of a tcgen05.ld ahead of wait::ld.
+// The tcgen05.ld and tcgen05.st of one warp that it has not waited for. A store moves a register to
+// a quarter of a column, as late as it may: at tcgen05.wait::st. A load gives its values at once:
+// Triton's PTX uses the registers of a tcgen05.ld ahead of wait::ld. But nothing may write the
+// columns before that wait.
 #pragma once
 
 #include <vector>
@@ -16,10 +17,19 @@ struct TensorStore {
   LaneValues value;        // by row
 };
 
+struct TensorLoad {
+  int column = 0;
+  int half = 0;  // of the quarter's rows
+};
+
 struct TensorAccesses {
   std::vector<TensorStore> stores;
+  std::vector<TensorLoad> loads;
 
-  void clear() { stores.clear(); }
+  void clear() {
+    stores.clear();
+    loads.clear();
+  }
 };
 
 }  // namespace plumbline::emulator

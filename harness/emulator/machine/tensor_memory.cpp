@@ -5,7 +5,9 @@
 
 namespace plumbline::emulator {
 
-void TensorMemory::start(std::uint8_t garbage) {
+void TensorMemory::start(std::uint8_t garbage, bool from_above) {
+  from_above_ = from_above;
+  requested_ = kColumns;
   allocations_.clear();
   expected_.clear();
   permits_ = true;
@@ -18,9 +20,10 @@ std::optional<int> TensorMemory::allocate(int columns) {
       return first < one.column + one.columns && one.column < first + columns;
     });
   };
-  int first = 0;
-  while (first + columns <= kColumns && overlaps(first)) first += kLeastColumns;
-  if (first + columns > kColumns) return std::nullopt;
+  int first = from_above_ ? kColumns - columns : 0;
+  const int step = from_above_ ? -kLeastColumns : kLeastColumns;
+  while (first >= 0 && first + columns <= kColumns && overlaps(first)) first += step;
+  if (first < 0 || first + columns > kColumns) return std::nullopt;
   words_.resize(index(0, kColumns));
   states_.resize(std::size_t{kColumns} * 4);
   std::fill_n(&state(0, first), 4 * columns, Quarter());

@@ -19,6 +19,7 @@ struct TensorAccess {
   std::uint32_t tick = 0;
   std::uint32_t cta = 0;  // CtaClock::cta()
   int warp = 0;
+  int lane = -1;  // -1: all of them
 };
 
 class TensorMemory {
@@ -29,11 +30,19 @@ class TensorMemory {
   static constexpr int kLeastColumns = 32;
 
   // A CTA begins. Columns are full of the byte where nothing has written since their allocation.
-  void start(std::uint8_t garbage);
+  // Allocations begin as low as they can, or as high: other CTAs may have columns before them.
+  void start(std::uint8_t garbage, bool from_above);
 
   struct Allocation {
     int column = 0, columns = 0;
   };
+
+  // False: an earlier request was for fewer columns, which the manual forbids.
+  bool note_request(int columns) {
+    const bool fine = columns <= requested_;
+    requested_ = columns;
+    return fine;
+  }
 
   // The first column; nullopt where there is no room.
   std::optional<int> allocate(int columns);
@@ -67,6 +76,7 @@ class TensorMemory {
   // Of 16 rows: 64 rows of D have half of each quarter.
   struct Accesses {
     TensorAccess load, write;
+    std::uint32_t loading = 0;  // warps that may still read: tcgen05.wait::ld is to come, as a mask
   };
 
   Accesses& accesses(int quarter, int column, int half) {
@@ -91,6 +101,8 @@ class TensorMemory {
   std::vector<Quarter> states_;
   std::vector<Allocation> allocations_, expected_;
   bool permits_ = true;
+  bool from_above_ = false;
+  int requested_ = kColumns;
   std::uint32_t garbage_ = 0;
 };
 

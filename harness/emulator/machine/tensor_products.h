@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The tcgen05.mma and tcgen05.cp that threads of a CTA have issued and no thread has waited for.
 // Like all asynchronous operations here, a product is computed as late as possible: when a thread
-// asks the mbarrier of a tcgen05.commit behind it for the phase that the commit's arrival ends.
+// asks the mbarrier of a tcgen05.commit behind it, by the thread that issued it, for the phase that
+// the commit's arrival ends.
 // Products follow one another in the order in which they were issued.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -73,7 +75,15 @@ class TensorProducts {
 
   const std::deque<TensorProduct>& pending() const { return pending_; }
 
-  std::uint64_t issued() const { return issued_; }
+  // Behind the last product of a thread that is still to come; 0 where it has none. Those of others
+  // that were issued before it come before it, too.
+  std::uint64_t behind_last_of(const Warp& warp, int lane) const {
+    const auto last = std::find_if(
+        pending_.rbegin(), pending_.rend(),
+        [&](const TensorProduct& one) { return one.warp == &warp && one.lane == lane; });
+    return last == pending_.rend() ? 0
+                                   : issued_ - static_cast<std::uint64_t>(last - pending_.rbegin());
+  }
 
   // Calls perform(product) for the products before number `end` that are still to come.
   template <typename Perform>
@@ -95,7 +105,7 @@ struct TensorCommit {
   const Inst* at = nullptr;
   Warp* warp = nullptr;
   int lane = 0;
-  std::uint64_t end = 0;  // TensorProducts::issued() then
+  std::uint64_t end = 0;  // TensorProducts::behind_last_of() then
   bool pair = false;      // of products for a pair
 };
 

@@ -73,6 +73,7 @@ void Warp::start() {
   products_.clear();
   bulk_stores_.clear();
   tensor_accesses_.clear();
+  early_answers_.clear();
   traffic_ = WarpTraffic();
 }
 

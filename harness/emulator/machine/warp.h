@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "harness/device/finding.h"
@@ -176,6 +177,10 @@ class Warp {
 
   TensorAccesses& tensor_accesses() { return tensor_accesses_; }
 
+  // Whether a wait for an mbarrier still says too early that its phase is not complete: so many
+  // times in the life of the warp.
+  bool answers_early(const Inst& inst, int times) { return early_answers_[&inst]++ < times; }
+
   // Whether the launch counts what its instructions move (traffic.h).
   bool counts_traffic() const { return __builtin_expect(counted_ != nullptr, 0) != 0; }
 
@@ -232,6 +237,7 @@ class Warp {
   AsyncProducts products_;
   BulkStores bulk_stores_;
   TensorAccesses tensor_accesses_;
+  std::map<const Inst*, int> early_answers_;
   WarpTraffic traffic_;
   Pointers pointers_;
   std::vector<std::byte> register_storage_;

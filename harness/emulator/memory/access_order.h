@@ -81,7 +81,7 @@ class AccessOrder {
     }
   }
 
-  // The warp read a flag (volatile, atomic) that others set: from here on it may rely on all they
+  // The warp read a flag that others set (machine/flags.h): from here on it may rely on all they
   // did before.
   void acquire(int warp) {
     uneven_ = true;

@@ -47,6 +47,18 @@ std::vector<Constant> constants_of(const EpilogueScalars& scalars) {
     factor("scale_d", scalars.scale_d,
            [](GemmFault& fault, double x) { fault.scalars.scale_d = static_cast<float>(x); });
   }
+  if (scalars.activation == Activation::gelu) {
+    all.push_back({"the constant 1 / sqrt(2) of gelu's erf", std::numbers::sqrt2 / 2, 0, 4,
+                   [](GemmFault& fault, double c) {
+                     fault.activation = [c](double x) { return x / 2 * (1 + std::erf(c * x)); };
+                   }});
+  }
+  if (scalars.activation == Activation::silu) {
+    all.push_back(
+        {"the factor of x in silu's exponential", 1, 0, 4, [](GemmFault& fault, double c) {
+           fault.activation = [c](double x) { return x / (1 + std::exp(-c * x)); };
+         }});
+  }
   if (scalars.activation == Activation::gelu_tanh) {
     all.push_back(
         {"the constant 0.044715 of gelu's tanh", 0.044715, 0, 1, [](GemmFault& fault, double c) {

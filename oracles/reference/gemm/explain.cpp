@@ -57,14 +57,12 @@ void tell_share(const PreparedGemm& gemm, const GemmPlace& at, const ElementVerd
   if (!gemm.model || gemm.special(at) || std::isnan(verdict.share)) return;
   const double error = gemm.bound(at).error;
   if (error == 0 && gemm.epilogue.uncertain()) {
-    lines.push_back(
-        "these values make the sum exact: what is left open is how far the activation may be off");
+    lines.push_back("with these values the sum is exact, and only the activation may be off");
   } else if (error == 0 && gemm.contract.subnormals_flushed && verdict.low != verdict.high) {
-    lines.push_back(
-        "these values make the sum exact: what is left open is whether small numbers count as 0");
+    lines.push_back("with these values the sum is exact, and only small numbers may count as 0");
   } else if (error == 0) {
     lines.push_back(
-        "these values make the contract's arithmetic exact: the output is determined bit for bit");
+        "with these values the contract's arithmetic is exact: it fixes every bit of the output");
   } else if (std::isinf(verdict.share)) {
     lines.push_back("no value of the accumulator gives this output");
   } else if (verdict.pass) {
@@ -149,10 +147,10 @@ void tell_steps(const PreparedGemm& gemm, const GemmPlace& at, Explanation& expl
   const double off = (Dyadic(static_cast<double>(run.value)) - exact).nearest_double() / unit;
   const std::uint64_t modeled =
       gemm.epilogue.low_code(gemm.epilogue.value(run.value, gemm.epilogue_operands(at)));
-  std::string line = fmt::format(
-      "the contract's arithmetic on sm_{} gives {}, {:+.4g} accumulator ulp from exact before the "
-      "epilogue",
-      gemm.sm, code_text(gemm.epilogue.output(), modeled), off);
+  std::string line =
+      fmt::format("the contract's arithmetic on sm_{} gives {}, from an accumulator that is {}",
+                  gemm.sm, code_text(gemm.epilogue.output(), modeled),
+                  off == 0 ? "exact" : fmt::format("{:+.4g} of its ulp from exact", off));
   if (largest > 0)
     line += fmt::format("; it moves most at k in [{}, {}), by {:.4g} ulp", jump_begin, jump_end,
                         largest);

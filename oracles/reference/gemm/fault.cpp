@@ -378,7 +378,10 @@ bool fits_activation(const Contract& contract, const GemmFault& fault, FormatId 
   if (x.nan || !std::isfinite(x.low) || !std::isfinite(x.high)) return false;
   const double one = fault.activation(static_cast<double>(x.low)),
                other = fault.activation(static_cast<double>(x.high));
-  const double room = 0x1p-20 * std::max({std::fabs(one), std::fabs(other), 0x1p-126});
+  // 1 + erf and 1 + tanh are rounded before x is multiplied by them.
+  const double largest = static_cast<double>(std::max(std::fabs(x.low), std::fabs(x.high)));
+  const double room =
+      0x1p-20 * std::max({std::fabs(one), std::fabs(other), 0x1p-126}) + 0x1p-24 * largest;
   const Epilogue rest(contract, after, output);
   const auto end = [&](double y) {
     const double value = static_cast<double>(rest.value(static_cast<float>(y), operands));
@@ -392,9 +395,7 @@ bool fits_activation(const Contract& contract, const GemmFault& fault, FormatId 
 EpilogueOperands operands_of(const PreparedGemm& gemm, const GemmFault& fault,
                              const GemmPlace& at) {
   EpilogueOperands operands = gemm.epilogue_operands(at);
-  if (fault.swapped_bias) {
-    operands.bias = gemm.bias_at(gemm.problem.bias_kind == BiasKind::per_column ? at.i : at.j);
-  }
+  if (fault.bias_index) operands.bias = gemm.bias_at(fault.bias_index(at));
   if (gemm.scalars.has_scale_a)
     operands.scale_a = *faulty_scale(gemm.problem, GemmSide::a, fault.scale_a, {at.i, 0});
   if (gemm.scalars.has_scale_b)
@@ -423,9 +424,10 @@ bool can_tell(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace&
     return has_scale(GemmSide::a, fault.scale_a, at.i) &&
            has_scale(GemmSide::b, fault.scale_b, at.j) && scales_of(gemm, fault, at);
   }
-  if (!fault.swapped_bias) return true;
-  return gemm.problem.bias_kind == BiasKind::per_column ? at.i < gemm.problem.n
-                                                        : at.j < gemm.problem.m;
+  if (!fault.bias_index) return true;
+  const std::int64_t index = fault.bias_index(at);
+  return index >= 0 &&
+         index < (gemm.problem.bias_kind == BiasKind::per_column ? gemm.problem.n : gemm.problem.m);
 }
 
 bool fits(const PreparedGemm& gemm, const GemmFault& fault, const GemmPlace& at,

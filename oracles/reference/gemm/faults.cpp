@@ -25,18 +25,24 @@ std::vector<GemmFault> nothing_stored(const PreparedGemm& gemm) {
   return {zero};
 }
 
-std::vector<GemmFault> last_products(const PreparedGemm& gemm) {
-  std::vector<GemmFault> faults;
-  const std::int64_t k = gemm.problem.k;
+// How many products may be missing at the end: one, or those behind whole tiles.
+std::set<std::int64_t> counts_at_the_end(std::int64_t k) {
   std::set<std::int64_t> missing;
   if (k >= 1) missing.insert(1);
   for (const std::int64_t tile : {2, 4, 8, 16, 32, 64, 128, 256}) {
     if (k % tile != 0) missing.insert(k % tile);
   }
-  for (const std::int64_t count : missing) {
+  return missing;
+}
+
+std::vector<GemmFault> last_products(const PreparedGemm& gemm) {
+  std::vector<GemmFault> faults;
+  const std::int64_t k = gemm.problem.k;
+  for (const std::int64_t count : counts_at_the_end(k)) {
     faults.push_back(GemmFault(
         gemm,
-        count == 1
+        count == k ? std::string("all products are missing")
+        : count == 1
             ? fmt::format("the last k product is missing (the result is the sum over k < {})",
                           k - 1)
             : fmt::format("the last {} k products are missing (the result is the sum over k < {})",
@@ -83,7 +89,10 @@ std::vector<GemmFault> stages_cut(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> tile_dropped(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
+  const std::int64_t k = gemm.problem.k;
+  const std::set<std::int64_t> at_the_end = counts_at_the_end(k);
   for (const KRange& tile : tiles_of(gemm)) {
+    if (tile.end == k && at_the_end.contains(k - tile.begin)) continue;  // see last_products()
     faults.push_back(
         GemmFault(gemm, fmt::format("a k tile was dropped: k in [{}, {})", tile.begin, tile.end)));
     faults.back().skipped = tile;
@@ -125,9 +134,17 @@ std::vector<GemmFault> output_rounding(const PreparedGemm& gemm) {
 }
 
 std::vector<GemmFault> output_overflow(const PreparedGemm& gemm) {
-  if (gemm.contract.output.overflow != Overflow::saturate) return {};
-  GemmFault special =
-      GemmFault(gemm, "overflow became a special value instead of the largest finite one");
+  if (gemm.contract.output.overflow != Overflow::saturate) {
+    GemmFault saturated(gemm,
+                        "overflow became the largest finite number: output.overflow = "
+                        "\"saturate\"");
+    saturated.output.overflow = Overflow::saturate;
+    return {saturated};
+  }
+  GemmFault special = GemmFault(
+      gemm,
+      "overflow became Inf or NaN instead of the largest finite number: output.overflow = "
+      "\"special\"");
   special.output.overflow = Overflow::to_special;
   return {special};
 }
@@ -283,13 +300,30 @@ std::vector<GemmFault> activation_elsewhere(const PreparedGemm& gemm) {
   return faults;
 }
 
-std::vector<GemmFault> bias_by_other_dimension(const PreparedGemm& gemm) {
+std::vector<GemmFault> bias_of_another_place(const PreparedGemm& gemm) {
   if (gemm.problem.bias_kind == BiasKind::none) return {};
-  GemmFault swapped(gemm, gemm.problem.bias_kind == BiasKind::per_column
-                              ? "the bias was taken by row instead of by column"
-                              : "the bias was taken by column instead of by row");
-  swapped.swapped_bias = true;
-  return {swapped};
+  std::vector<GemmFault> faults;
+  const bool by_column = gemm.problem.bias_kind == BiasKind::per_column;
+  const auto add = [&](std::string sentence, auto index) {
+    faults.emplace_back(gemm, std::move(sentence));
+    faults.back().bias_index = [index, by_column](const GemmPlace& at) {
+      return by_column ? index(at.j, at.i) : index(at.i, at.j);
+    };
+  };
+  using Index = std::int64_t;
+  add(by_column ? "the bias was taken by row instead of by column"
+                : "the bias was taken by column instead of by row",
+      [](Index /*own*/, Index other) { return other; });
+  const std::string_view vector = by_column ? "column" : "row";
+  add(fmt::format("the bias was taken from the next {}", vector),
+      [](Index own, Index) { return own + 1; });
+  add(fmt::format("the bias was taken from the previous {}", vector),
+      [](Index own, Index) { return own - 1; });
+  add(fmt::format("the biases of the two {}s of each pair were exchanged", vector),
+      [](Index own, Index) { return own ^ 1; });
+  add(fmt::format("the bias of {} 0 was added everywhere", vector),
+      [](Index, Index) { return Index{0}; });
+  return faults;
 }
 
 std::vector<GemmFault> c_read(const PreparedGemm& gemm) {
@@ -370,7 +404,7 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"activation mistaken",     activation_mistaken},
       {"sum rounded",             sum_rounded},
       {"alpha narrowed",          alpha_narrowed},
-      {"bias by other dimension", bias_by_other_dimension},
+      {"bias of another place",   bias_of_another_place},
       {"scale missing",           scale_missing},
       {"zero points wrong",       zero_points_wrong},
       {"sum clamped",             sum_clamped},
@@ -385,6 +419,7 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"scales in turn",          scales_in_turn},
       {"NaN scale infinite",      nan_scale_infinite},
       {"operand read elsewhere",  operand_read_elsewhere, true},
+      {"half of k twice",         half_of_k_twice, true},
       {"other FP8 format",        other_fp8_format},
       {"zeros skipped",           zeros_skipped},
       {"promotion missing",       promotion_missing},

@@ -55,8 +55,8 @@ struct GemmFault {
   EpilogueScalars scalars;
   std::vector<EpilogueStep> steps;  // the contract's
   EncodeOptions output;
-  bool swapped_bias = false;  // indexed by the other dimension
-  bool reads_c = false;       // although beta == 0
+  std::function<std::int64_t(const GemmPlace&)> bias_index;  // which bias is added
+  bool reads_c = false;                                      // although beta == 0
   std::int64_t bf16_parts =
       0;  // partial sums of this many k ranges rounded to bf16, then added in f32
   std::int64_t bf16_block = 1;  // the ranges are whole numbers of these
@@ -124,7 +124,7 @@ std::vector<GemmFault> special_values_lost(const PreparedGemm& gemm);
 std::vector<GemmFault> activation_mistaken(const PreparedGemm& gemm);
 
 // Constants of the epilogue that would give what is stored in all these elements in place of the
-// contract's: alpha, beta, scale_d, that of gelu's tanh.
+// contract's: alpha, beta, scale_d, those of the activation.
 std::vector<GemmFault> other_constants(const PreparedGemm& gemm,
                                        const std::vector<SurveyedElement>& elements);
 

@@ -109,6 +109,37 @@ std::vector<GemmFault> operand_read_elsewhere(const PreparedGemm& gemm) {
   return faults;
 }
 
+// A register of a fragment that was loaded twice, in place of its neighbor.
+std::vector<GemmFault> half_of_k_twice(const PreparedGemm& gemm) {
+  std::vector<GemmFault> faults;
+  for (const std::int64_t half : {4, 8, 16, 32, 64}) {
+    if (half >= gemm.problem.k) break;
+    for (const bool second : {true, false}) {
+      const OperandChange change = [half, second](const PreparedGemm&, const GemmPlace&,
+                                                  std::vector<float>& values) {
+        const auto size = std::ssize(values);
+        for (std::int64_t p = 0; p < size; ++p) {
+          const bool in_second = p / half % 2 == 1;
+          if (in_second != second) continue;
+          const std::int64_t from = second ? p - half : p + half;
+          values[static_cast<std::size_t>(p)] =
+              from < size ? values[static_cast<std::size_t>(from)] : 0;
+        }
+        return true;
+      };
+      for (const GemmSide side : {GemmSide::a, GemmSide::b}) {
+        faults.emplace_back(gemm);
+        faults.back().sentence =
+            fmt::format("of {}, the {} half of each {} of k stands for the {} one, too",
+                        side == GemmSide::a ? "A" : "B", second ? "first" : "second", 2 * half,
+                        second ? "second" : "first");
+        (side == GemmSide::a ? faults.back().a_change : faults.back().b_change) = change;
+      }
+    }
+  }
+  return faults;
+}
+
 std::vector<GemmFault> subnormal_operands(const PreparedGemm& gemm) {
   const auto flushing = [&gemm](const Tensor& operand) -> OperandChange {
     const Format& stored = format(operand.layout.format);

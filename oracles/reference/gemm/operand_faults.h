@@ -11,6 +11,7 @@
 namespace plumbline {
 
 std::vector<GemmFault> operand_read_elsewhere(const PreparedGemm& gemm);
+std::vector<GemmFault> half_of_k_twice(const PreparedGemm& gemm);
 std::vector<GemmFault> subnormal_operands(const PreparedGemm& gemm);
 std::vector<GemmFault> dequantized_otherwise(const PreparedGemm& gemm);
 std::vector<GemmFault> zeros_skipped(const PreparedGemm& gemm);

@@ -295,12 +295,14 @@ std::vector<GemmFault> scales_exchanged(const PreparedGemm& gemm) {
   const GemmProblem& problem = gemm.problem;
   if (problem.scale_a == nullptr || problem.scale_b == nullptr) return {};
   if (problem.scale_a_block.along_k() != problem.scale_b_block.along_k()) return {};
-  if (problem.scale_a_block == kTensorScale && problem.scale_b_block == kTensorScale) return {};
-  GemmFault exchanged(gemm, "scale_a and scale_b were exchanged");
-  exchanged.scale_a.from_other_side = exchanged.scale_b.from_other_side = true;
   GemmFault of_a(gemm, "scale_a was taken for scale_b as well"),
       of_b(gemm, "scale_b was taken for scale_a as well");
   of_a.scale_b.from_other_side = of_b.scale_a.from_other_side = true;
+  // The product of two scales of tensors is the same in either order.
+  if (problem.scale_a_block == kTensorScale && problem.scale_b_block == kTensorScale)
+    return {of_a, of_b};
+  GemmFault exchanged(gemm, "scale_a and scale_b were exchanged");
+  exchanged.scale_a.from_other_side = exchanged.scale_b.from_other_side = true;
   return {exchanged, of_a, of_b};
 }
 

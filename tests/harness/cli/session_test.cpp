@@ -116,7 +116,6 @@ TEST(PrintRecord, FiguresStandBelowEachOtherForAllNames) {
   const std::size_t first = text.find("2 cases"), second = text.find("2 cases", first + 1);
   const std::size_t line = text.rfind('\n', second) + 1;
   EXPECT_EQ(first, second - line);
-  EXPECT_THAT(text, HasSubstr("beyond what is allowed"));
   const std::size_t compared = text.find("7 outputs compared");
   EXPECT_EQ(compared, text.find("7 outputs compared", compared + 1) - line);
 }

@@ -70,6 +70,20 @@ TEST(FaultsAsFound, ManyThatFitAreNotNamed) {
                           "3: too many to tell which it is"));
 }
 
+TEST(FaultsOfOrdinaryValues, ArePreferred) {
+  Counterexample card = card_with({"a", "b", "c"});
+  prefer_faults_of(card, {"b"});
+  EXPECT_THAT(card.faults.names, ElementsAre("b"));
+  prefer_faults_of(card, {});  // nothing is known
+  EXPECT_THAT(card.faults.names, ElementsAre("b"));
+  prefer_faults_of(card, {"d", "e", "f"});  // too many to tell
+  EXPECT_THAT(card.faults.names, ElementsAre("b"));
+  prefer_faults_of(card, {"d"});
+  EXPECT_THAT(card.faults.sentences(),
+              ElementsAre("fits: d; this is of the problem as found with ordinary values; the "
+                          "values here do not show it"));
+}
+
 TEST(FaultsAsFound, NumbersOfTheCaseAreNotPartOfAFault) {
   const auto same = [](const std::string& small, const std::string& found) {
     Counterexample card = card_with({small});

@@ -62,7 +62,7 @@ TEST(KernelLine, SaysNoErrorThatTellsNothing) {
   k.worst_share = 3;
   EXPECT_THAT(line_at(k, 120), HasSubstr("largest error 3 x what is allowed"));
   k.worst_share = std::numeric_limits<double>::infinity();
-  EXPECT_THAT(line_at(k, 120), HasSubstr("beyond what is allowed"));
+  EXPECT_THAT(line_at(k, 120), Not(HasSubstr("allowed"))) << "a wrong value of no size";
   k.errors = k.cases;
   EXPECT_THAT(line_at(k, 120), HasSubstr("nothing could be judged"));
 }

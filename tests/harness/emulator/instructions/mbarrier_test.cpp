@@ -109,14 +109,37 @@ TEST(Mbarrier, WaitsForBytesToo) {
   EXPECT_THAT(fine(run(completes + rest + expects + ends, 1)), Each(1u));
 }
 
-TEST(Mbarrier, MayFailAWaitWhenNoWarpCanGoOn) {
-  // Code that only looks, and arrives where it finds the phase open.
-  EXPECT_THAT(fine(run(R"(
+TEST(Mbarrier, MayFailAWait) {
+  // Code that only looks, and arrives where it finds the phase open: the warp that does is first.
+  const std::vector<u32> found = fine(run(R"(
     mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; selp.u32 %r5, 1, 0, %p3;
     @%p0 mbarrier.arrive.shared.b64 _, [%r2]; WAIT(0) st.global.u32 [%out], %r5;
 )",
-                       1)),
-              Each(0u));
+                                          1));
+  EXPECT_EQ(found[0], 1u);
+  EXPECT_EQ(found[32], 0u);
+}
+
+// A thread that does not ask again goes on too early.
+TEST(Mbarrier, HasToBeWaitedForInALoop) {
+  // The warp that reads comes to its wait first.
+  const auto read = [&](const std::string& wait) {
+    return run(
+        "@%p2 bra READ; @%p1 st.shared.u32 [data], 7; bar.warp.sync -1; setp.eq.u32 %p4, "
+        "%r0, 0; @%p4 mbarrier.arrive.shared.b64 _, [%r2]; bra END;\nREAD: " +
+            wait + " ld.shared.u32 %r5, [data]; st.global.u32 [%out], %r5;\nEND:",
+        1);
+  };
+  EXPECT_EQ(fine(read("WAIT(0)"))[40], 7u);
+  for (const std::string wait : {"try_wait", "test_wait"}) {
+    const std::string once = "mbarrier." + wait + ".parity.shared.b64 %p7, [%r2], 0;";
+    EXPECT_FALSE(read(once).outcome.findings.empty()) << wait;
+  }
+  // What does not block may say so more often than a loop of four asks.
+  const std::string four =
+      "mov.u32 %r6, 0;\nL: mbarrier.test_wait.parity.shared.b64 %p7, [%r2], 0; @%p7 bra M; "
+      "add.u32 %r6, %r6, 1; setp.lt.u32 %p6, %r6, 4; @%p6 bra L;\nM:";
+  EXPECT_FALSE(read(four).outcome.findings.empty());
 }
 
 TEST(Mbarrier, MayBeOneOfManyThatAWarpLooksAt) {

@@ -661,6 +661,59 @@ TEST(TensorCore, ProductsComeBehindWhatOtherWarpsDidWithTheirColumns) {
       HasSubstr("race: "));
 }
 
+// A commit is of the products that its own thread has issued.
+TEST(TensorCore, ACommitByAnotherThreadCoversNothing) {
+  const std::string commit =
+      "setp.eq.u32 %p6, %r0, {}; @%p6 tcgen05.commit.cta_group::1.mbarrier::arrive::one"
+      ".shared::cluster.b64 [%r5];";
+  const auto committed_by = [&](int thread) {
+    return found("ALLOC MMA bar.sync 0; " + fmt::format(fmt::runtime(commit), thread) +
+                 " WAIT LOAD READY OUT FREE");
+  };
+  EXPECT_EQ(committed_by(0), "");
+  for (const int thread : {1, 32})
+    EXPECT_THAT(committed_by(thread), HasSubstr("a product of warp 0 lane 0 is still to write"));
+}
+
+TEST(TensorCore, ProductsOfTwoLanesNeedAnOrder) {
+  const std::string second =
+      " setp.eq.u32 %p6, %r0, 1; @%p6 tcgen05.mma.cta_group::1.kind::f16 [%r7], %d5, %d6, %r10, "
+      "%p3; @%p6 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r5]; "
+      "WAIT LOAD READY OUT FREE";
+  EXPECT_EQ(found("ALLOC MMA bar.warp.sync -1;" + second), "");
+  EXPECT_THAT(found("ALLOC MMA" + second), HasSubstr("which warp 0 lane 0 has written"));
+}
+
+TEST(TensorCore, ArrivalsBeyondAPhaseAreFindingsOfCommitsToo) {
+  EXPECT_THAT(found("ALLOC MMA @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [%r5], 16; COMMIT"),
+              HasSubstr("whose phase 0 wants 0 more of 1 and 16 bytes"));
+  EXPECT_THAT(found("ALLOC MMA COMMIT @%p2 mbarrier.arrive.shared.b64 _, [%r5];"),
+              HasSubstr("whose phase 0 wants 1 more of 1, 1 of them by tcgen05.commit"));
+}
+
+// Columns may be written again only once loads have been waited for, also by the same warp.
+TEST(TensorCore, ALoadHasToBeWaitedForBeforeItsColumnsAreWrittenAgain) {
+  EXPECT_EQ(found("ALLOC FILL STORED LOAD READY FILL STORED FREE"), "");
+  EXPECT_THAT(found("ALLOC FILL STORED LOAD FILL READY STORED FREE"),
+              HasSubstr("writes column 0 of tensor memory, which a tcgen05.ld of warp"));
+  EXPECT_THAT(found("ALLOC FILL STORED LOAD bar.sync 0; MMA COMMIT WAIT READY FREE"),
+              AllOf(HasSubstr("issues a product that writes column 0 of tensor memory, which a "
+                              "tcgen05.ld of warp 0 may still read"),
+                    HasSubstr("tcgen05.wait::ld is missing")));
+  EXPECT_EQ(found("ALLOC FILL STORED LOAD READY bar.sync 0; MMA COMMIT WAIT FREE"), "");
+}
+
+TEST(TensorCore, AllocationsMayNotGrow) {
+  const std::string second =
+      " bar.sync 0; @%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r6], {0}; "
+      "bar.sync 0; "
+      "ld.shared.u32 %r9, [%r6]; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, {0}; FREE";
+  EXPECT_EQ(found("ALLOC" + fmt::format(fmt::runtime(second), 32)), "");
+  EXPECT_THAT(
+      found("ALLOC" + fmt::format(fmt::runtime(second), 64)),
+      HasSubstr("allocates 64 columns of tensor memory, more than an allocation before it"));
+}
+
 TEST(TensorCore, RefusesByNameWhatItLacks) {
   const auto refusal = [](std::string_view code, int sm = 100) {
     const auto device = make_emulator({.sm = sm, .threads = 1});
@@ -668,6 +721,9 @@ TEST(TensorCore, RefusesByNameWhatItLacks) {
     return module ? "loaded" : module.error().text();
   };
   EXPECT_EQ(refusal("tcgen05.cp.cta_group::2.32x128b.warpx4 [%r1], %d1;"), "loaded");
+  EXPECT_THAT(refusal("tcgen05.cp.cta_group::2.32x128b.warpx4 [%r1], %d1; "
+                      "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"),
+              HasSubstr("have .cta_group::1 or .cta_group::2, not both"));
   EXPECT_THAT(refusal("tcgen05.mma.cta_group::2.kind::f16 [%r1], %d1, %d2, %r2, {%r3, %r4, %r5, "
                       "%r6}, %p1;"),
               HasSubstr("disable-output-lane has 4 registers, not 8"));

@@ -584,5 +584,26 @@ TEST(RacesInACta, FlagsAreAnOrder) {
       "@!%p3 ld.acquire.cta.global.u32 %r2, [%d20]; @!%p3 ld.global.u32 %r3, [%d2];");
 }
 
+// A strong load of what nobody wrote, or what a barrier has ordered, is no flag and orders nothing.
+TEST(RacesInACta, StrongLoadsOfAnythingElseAreNoOrder) {
+  constexpr const char* kBody =
+      "setp.lt.u32 %p3, %r0, 32; {}\nbar.sync 0; @%p3 st.global.u32 [%d1], %r0;\n"
+      "@!%p3 {};\n@!%p3 ld.global.u32 %r3, [%d2];";
+  for (const char* load :
+       {"ld.volatile.global.u32 %r2, [%d20]", "ld.relaxed.gpu.global.u32 %r2, [%d20]",
+        "ld.volatile.shared.u32 %r2, [cell]"}) {
+    for (const char* before :
+         {"st.volatile.shared.u32 [cell], 1;",
+          "@%p3 st.volatile.global.u32 [%d20], 1; @%p3 st.volatile.shared.u32 [cell], 1;"}) {
+      const std::string body =
+          ".shared .align 4 .u32 cell; " + fmt::format(fmt::runtime(kBody), before, load);
+      const LaunchOutcome outcome = run_one_cta(body);
+      EXPECT_NE(std::ranges::find(outcome.findings, FindingKind::race, &Finding::kind),
+                outcome.findings.end())
+          << body;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plumbline::emulator

@@ -89,7 +89,8 @@ TEST(OlderValues, OfAtomicsAreFoundLikewise) {
 
 TEST(OlderValues, LetLoopsThatPollGoOn) {
   const std::string body =
-      "@!%p0 ret; @%p1 bra WAIT; st.global.u32 [cell], 5; st.release.gpu.global.u32 [flag], 1; ret;\n"
+      "@!%p0 ret; @%p1 bra WAIT; st.global.u32 [cell], 5; st.release.gpu.global.u32 [flag], 1; "
+      "ret;\n"
       "WAIT: ld.acquire.gpu.global.u32 %r1, [flag]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;\n"
       "ld.global.u32 %r2, [cell]; st.global.u32 [%out], %r2;";
   const Found found = run(body);
@@ -114,16 +115,15 @@ TEST(OlderValues, AreFoundBetweenLanesThatHaveNotMet) {
     return run(
         "@!%p1 ret; mov.u32 %r20, tile; mad.lo.u32 %r21, %r0, 4, %r20; st.volatile.shared.u32 "
         "[%r21], 0; bar.sync 0; add.u32 %r1, %r0, 7;\nst.volatile.shared.u32 [%r21], %r1;\n" +
-        between +
-        "\nld.volatile.shared.u32 %r2, [%r20+4]; @%p0 st.global.u32 [%out], %r2;");
+        between + "\nld.volatile.shared.u32 %r2, [%r20+4]; @%p0 st.global.u32 [%out], %r2;");
   };
   const Found found = lanes("");
   EXPECT_EQ(found.value, 0u);
   ASSERT_EQ(found.older.size(), 1u);
   EXPECT_THAT(found.older[0].text(),
               HasSubstr("which lane 1 of the same warp wrote at line 12 with no __syncwarp()"));
-  for (const std::string between : {"bar.warp.sync -1;", "bar.sync 0;",
-                                    "shfl.sync.idx.b32 %r5, %r0, 0, 31, -1;"}) {
+  for (const std::string between :
+       {"bar.warp.sync -1;", "bar.sync 0;", "shfl.sync.idx.b32 %r5, %r0, 0, 31, -1;"}) {
     EXPECT_EQ(lanes(between).value, 8u) << between;
     EXPECT_TRUE(lanes(between).older.empty()) << between;
   }

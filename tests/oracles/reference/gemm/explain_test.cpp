@@ -77,10 +77,10 @@ TEST(GemmExplain, SaysWhatIsWrongInValuesAndBits) {
             "error +1 ulp of bf16; an admissible output is at most 0 ulp away");
   EXPECT_EQ(
       explanation.lines.at(2),
-      "these values make the contract's arithmetic exact: the output is determined bit for bit");
-  EXPECT_EQ(explanation.lines.at(3),
-            "the contract's arithmetic on sm_90 gives 3 (0x4040), +0 accumulator ulp from exact "
-            "before the epilogue");
+      "with these values the contract's arithmetic is exact: it fixes every bit of the output");
+  EXPECT_EQ(
+      explanation.lines.at(3),
+      "the contract's arithmetic on sm_90 gives 3 (0x4040), from an accumulator that is exact");
   EXPECT_EQ(explanation.lines.at(4), "1 of 1 elements looked at fail");
   EXPECT_THAT(explanation.steps, ElementsAre(0));
 }
@@ -150,6 +150,26 @@ TEST(GemmExplain, NamesEachPlantedFault) {
   faulty.bias_index = [](std::int64_t i, std::int64_t) { return i; };
   EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the bias was taken by row instead of by column"));
 
+  faulty.bias_index = [](std::int64_t, std::int64_t j) {
+    return std::min<std::int64_t>(j ^ 1, 14);
+  };
+  EXPECT_THAT(fit_of(faulty, setup),
+              HasSubstr("the biases of the two columns of each pair were exchanged"));
+  faulty.bias_index = [](std::int64_t, std::int64_t j) { return std::max<std::int64_t>(j - 1, 0); };
+  EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the bias was taken from the previous column"));
+  faulty.bias_index = [](std::int64_t, std::int64_t) { return 0; };
+  EXPECT_THAT(fit_of(faulty, setup), HasSubstr("the bias of column 0 was added everywhere"));
+
+  faulty = good;
+  faulty.products = [](std::vector<float>& row, std::vector<float>&) {
+    for (std::size_t p = 0; p < row.size(); ++p) {
+      if (p / 8 % 2 == 1) row[p] = row[p - 8];
+    }
+  };
+  EXPECT_THAT(fit_of(faulty, setup),
+              HasSubstr("of A, the first half of each 16 of k stands for the second one, too"));
+
+  faulty = good;
   GemmSetup tall = setup;  // rows beyond the bias read unknown values
   tall.m = 20;
   faulty.bias_index = [](std::int64_t i, std::int64_t) { return std::min<std::int64_t>(i, 14); };

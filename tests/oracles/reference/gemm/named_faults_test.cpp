@@ -419,6 +419,16 @@ TEST(GemmNamesFaults, ConstantsMistyped) {
   faulty.smooth = [](float x) { return gelu_tanh(x, 0.047715); };
   EXPECT_EQ(told(faulty, setup),
             "the constant 0.044715 of gelu's tanh was 0.047715 instead of 0.044715");
+
+  setup.activation = Activation::gelu;
+  faulty = kernel(with_steps({EpilogueStep::gelu_erff}));
+  faulty.smooth = [](float x) { return x / 2 * (1 + std::erf(0.70170678f * x)); };
+  EXPECT_THAT(told(faulty, setup), HasSubstr("the constant 1 / sqrt(2) of gelu's erf was 0.7017"));
+
+  setup.activation = Activation::silu;
+  faulty = kernel(with_steps({EpilogueStep::silu_expf}));
+  faulty.smooth = [](float x) { return x / (1 + std::exp(-1.702f * x)); };
+  EXPECT_EQ(told(faulty, setup), "the factor of x in silu's exponential was 1.702 instead of 1");
 }
 
 // Wrong outputs of different causes agree on no constant.
