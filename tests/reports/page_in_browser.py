@@ -90,6 +90,7 @@ function cut_on_paper() {
   for (const sheet of document.styleSheets)
     for (const rule of sheet.cssRules) if (rule.media && rule.media.mediaText === "print") rule.media.mediaText = "screen";
   document.body.style.width = "700px";
+  if (getComputedStyle(document.querySelector("nav")).display !== "none") return ["links, which lead nowhere on paper"];
   return Array.from(document.querySelectorAll("table, pre:not(.rows)"))
     .filter((element) => Math.max(element.getBoundingClientRect().right, element.getBoundingClientRect().left + element.scrollWidth) > 705)
     .map((element) => { const figure = element.closest("figure"); return figure ? figure.querySelector("h3, h4").textContent : element.textContent.slice(0, 60); });
@@ -150,7 +151,7 @@ def examine(browser, page):
     complaints += [f"request: {name}" for name in result["requests"]]
     complaints += [f"wider than its place, and does not say so: {text}" for text in result["unmarked"]]
     complaints += result["axes"]
-    complaints += [f"cut on paper: {title}" for title in result["paper"]]
+    complaints += [f"wrong on paper: {title}" for title in result["paper"]]
     complaints += result["heard"]
     if not result["charts"]:
         complaints.append("no charts")
