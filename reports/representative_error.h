@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One number for the errors of a kernel, the same on the terminal, in summary.md and on the page: how
-// close to exact 99 % of its outputs are where values have one sign. Elsewhere sums cancel, and a
-// conforming kernel is legitimately millions of ulp from exact.
+// One number for the errors of a kernel, the same on the terminal, in summary.md and on the page:
+// how close to exact 99 % of its outputs are where values have one sign. Elsewhere sums cancel, and
+// a conforming kernel is legitimately millions of ulp from exact.
 #pragma once
 
 #include <optional>

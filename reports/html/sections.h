@@ -41,8 +41,8 @@ std::string kernel_anchor(std::string_view kernel);
 // Of a kernel (html/cards.cpp, html/errors.cpp, html/error_map.cpp, html/magnitude.cpp,
 // html/coverage.cpp).
 Html cards(const RunRecord& record, const KernelRecord& kernel);
-// What the first screen has of a card: the cause, the values, the source, and what to type. The card
-// of a kernel whose card is there (is_in_lead) says the rest.
+// What the first screen has of a card: the cause, the values, the source, and what to type. Where
+// that is there (is_in_lead), the card of the kernel says the rest.
 Html card_in_lead(const Counterexample& card);
 bool is_in_lead(const RunRecord& record, const Counterexample& card);
 Html error_histogram(const RunRecord& record, const KernelRecord& kernel);

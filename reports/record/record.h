@@ -298,9 +298,9 @@ std::string stop_text(std::int64_t failures);
 // where it is; a search has no plan.
 std::string describe_incomplete(const RunRecord& record);
 
-// Whether the contract's own arithmetic loses so much that an engineer wants to know: of a case that
-// passes, with values of one sign, at least half of the output is 1 % or more from exact. A few
-// elements say nothing of it: a term may be nearly 0 there, or an activation.
+// Whether the contract's own arithmetic loses so much that an engineer wants to know: of a case
+// that passes, with values of one sign, at least half of the output is 1 % or more from exact. A
+// few elements say nothing of it: a term may be nearly 0 there, or an activation.
 bool is_coarse(const CaseRecord& test_case, const OutputRecord& output);
 
 // Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the

@@ -104,8 +104,8 @@ TEST(Contrast, OfEveryTextOnEveryBackgroundIsEnough) {
   EXPECT_GT(pairs, 30);
 }
 
-// The colors of an error map stand in its legend: exact, least, middle and worst. Away from the paper
-// means worse, and the worst stands out as text does.
+// The colors of an error map stand in its legend: exact, least, middle and worst. Away from the
+// paper means worse, and the worst stands out as text does.
 TEST(Contrast, OfErrorMapsIsLargestForTheWorstErrors) {
   const std::string page = report_html(failing_record());
   const std::vector<Colors> all = schemes();
