@@ -52,11 +52,10 @@ std::string share_text(double share);
 // is to be missed.
 std::string sampling_note(const KernelRecord& kernel);
 
-// What to say of outputs that keep a contract which allows large errors; empty when the errors are
-// small (below 1 %).
+// What to say of outputs of which `is_coarse` says that the contract's arithmetic loses much.
 std::string accuracy_note(double worst_relative);
 
-// Of its outputs; empty for a kernel that fails.
+// Of its outputs; empty for a kernel that fails, and where no output is coarse.
 std::string accuracy_note(const KernelRecord& kernel);
 
 // One finding of every kind, then the others: a race among fifty unwritten reads is seen.

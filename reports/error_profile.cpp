@@ -71,17 +71,26 @@ double ErrorProfile::share_within_half() const {
   return share_within(OutputTally::kFirstBinade - 1);  // cells end at 2^(cell - kFirstBinade)
 }
 
-double ErrorProfile::mean_ulp() const {
-  double sum = 0, count = 0;
+double ErrorProfile::share_in_ends() const {
+  if (histogram.empty() || outputs == 0) return 0;
+  return static_cast<double>(histogram.front() + histogram.back()) / static_cast<double>(outputs);
+}
+
+ErrorProfile::Mean ErrorProfile::mean() const {
+  double sum = 0, squares = 0, count = 0;
   // The open end cells hold errors of any size.
   for (int cell = 1; cell + 1 < static_cast<int>(histogram.size()); ++cell) {
     const auto n = static_cast<double>(histogram[static_cast<std::size_t>(cell)]);
-    sum += n * (histogram_start(cell) + kCellWidth / 2);
+    const double middle = histogram_start(cell) + kCellWidth / 2;
+    sum += n * middle;
+    squares += n * middle * middle;
     count += n;
   }
   // Exact outputs are counted in the cell that starts at 0; their error is 0, not its middle.
   if (!magnitudes.empty()) sum -= static_cast<double>(magnitudes[0]) * kCellWidth / 2;
-  return count == 0 ? 0 : sum / count;
+  if (count == 0) return {};
+  const double mean = sum / count;
+  return {mean, std::sqrt(std::max(0.0, squares / count - mean * mean) / count)};
 }
 
 std::vector<ErrorProfile> error_profiles(const RunRecord& record, const std::string& kernel,

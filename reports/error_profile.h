@@ -26,9 +26,16 @@ struct ErrorProfile {
   double share_within(int binade_cell) const;  // of the outputs, in magnitude cells up to this one
   // Of the outputs, at most half an ulp away; ties are not counted where others are further away.
   double share_within_half() const;
-  // The mean signed error of the outputs less than 4 ulp away, in ulp, to the histogram's cell
-  // width.
-  double mean_ulp() const;
+  // Of the outputs, about 4 ulp away and further: the open ends of the histogram.
+  double share_in_ends() const;
+
+  // The mean signed error of the other outputs, in ulp, to the histogram's cell width, and its
+  // standard error.
+  struct Mean {
+    double ulp = 0, error = 0;
+  };
+
+  Mean mean() const;
 };
 
 // The upper end of a magnitude cell in ulp; 0 for the exact ones.

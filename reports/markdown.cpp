@@ -11,6 +11,7 @@
 #include "reports/propagation_text.h"
 #include "reports/record/escape.h"
 #include "reports/record/separation.h"
+#include "reports/representative_error.h"
 #include "reports/sweep.h"
 #include "reports/verdict_sentence.h"
 
@@ -82,13 +83,6 @@ void add_propagation(const RunRecord& record, std::string& out) {
   if (left_out > 0) out += fmt::format("\n{} more in record.json.\n", left_out);
 }
 
-// Where sums cancel a correct output may be any number of ulp away: that says nothing.
-std::string worst_text(const KernelRecord& kernel) {
-  constexpr double kMost = 1e4;
-  return kernel.verdict != Verdict::fail && kernel.worst_ulp > kMost ? "-"
-                                                                     : ulp_text(kernel.worst_ulp);
-}
-
 }  // namespace
 
 std::string summary_markdown(const RunRecord& record, const std::optional<Baseline>& baseline) {
@@ -102,14 +96,14 @@ std::string summary_markdown(const RunRecord& record, const std::optional<Baseli
                          markdown_text(change.words));
     }
   }
-  out += "| verdict | kernel | cases | outputs compared | worst | share of bound |\n";
-  out += "|---|---|--:|--:|--:|--:|\n";
+  out += "| verdict | kernel | cases | outputs compared | 99 % of outputs within |\n";
+  out += "|---|---|--:|--:|--:|\n";
   std::size_t rows = 0;
   for (const KernelRecord& k : record.kernels) {
     if (out.size() > kMaxTable) break;
     ++rows;
-    out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", name(k.verdict), markdown_code(k.name),
-                       k.cases, k.compared, worst_text(k), share_text(k.worst_share));
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", name(k.verdict), markdown_code(k.name),
+                       k.cases, k.compared, describe_error(record, k));
   }
   if (rows < record.kernels.size())
     out += fmt::format("\n{} more kernels in report.html.\n", record.kernels.size() - rows);

@@ -73,6 +73,37 @@ std::string relative_to(const std::string& root, const std::string& file) {
   return below(file, root).value_or(file);
 }
 
+std::string with_relative_paths(std::string text, const std::string& root) {
+  if (root.empty() || root == "/") return text;
+  const std::string folder = root + '/';
+  for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
+    const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
+    if (begins) {
+      text.erase(at, folder.size());
+    } else {
+      at += folder.size();
+    }
+  }
+  return text;
+}
+
+std::optional<RunRecord> with_relative_paths(const RunRecord& record, const std::string& root) {
+  if (std::ranges::none_of(record.cases, [&](const CaseRecord& c) {
+        return c.reason != with_relative_paths(c.reason, root);
+      }))
+    return std::nullopt;
+  RunRecord relative = record;
+  for (CaseRecord& c : relative.cases) {
+    c.reason = with_relative_paths(std::move(c.reason), root);
+    for (FindingRecord& finding : c.findings) {
+      finding.text = with_relative_paths(std::move(finding.text), root);
+      if (finding.other)
+        finding.other->text = with_relative_paths(std::move(finding.other->text), root);
+    }
+  }
+  return relative;
+}
+
 std::vector<FindingPlace> finding_places(const RunRecord& record, const std::string& root) {
   std::map<std::tuple<std::string, std::string, std::string, int>, FindingPlace> places;
   for (const CaseRecord& c : record.cases) {

@@ -3,6 +3,7 @@
 // quality and annotations.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,12 @@ std::string seen_in(const PlaceFindings& place);
 
 // The path below `root`, where it lies there.
 std::string relative_to(const std::string& root, const std::string& file);
+
+// A text with the paths in it that lie below a folder named from there, as the shell in it does.
+std::string with_relative_paths(std::string text, const std::string& root);
+
+// The same for all that a record says of its cases; none where nothing in it changes.
+std::optional<RunRecord> with_relative_paths(const RunRecord& record, const std::string& root);
 
 // Where the wrong outputs on the cards were stored, one per kernel and line.
 std::vector<FindingPlace> store_places(const RunRecord& record, const std::string& root);

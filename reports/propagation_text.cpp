@@ -51,6 +51,10 @@ std::string percent_text(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string kind_text(const std::string& kind) {
+  return kind == "mandated" ? "rounding by contract" : kind;
+}
+
 std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{} on {}", record.output, record.device));
@@ -74,7 +78,7 @@ std::vector<std::string> propagation_lines(const PropagationRecord& record) {
   lines.push_back("");
   lines.push_back(fmt::format("  {:<22}{:>9}{:>11}", "made of", "relative", "share"));
   for (const ErrorPartRecord& part : record.parts) {
-    lines.push_back(fmt::format("  {:<22}{:>9}{:>11}", part.name, number(part.relative),
+    lines.push_back(fmt::format("  {:<22}{:>9}{:>11}", kind_text(part.name), number(part.relative),
                                 column(part.share, 0)));
   }
   if (!record.condition.bands.empty()) lines.push_back("");
@@ -98,6 +102,9 @@ std::vector<std::string> depth_lines(const DepthRecord& record) {
                                 number(curve.relative.empty() ? 0 : curve.relative.back()),
                                 curve.exponent, curve.growth, number(curve.predicted)));
   }
+  const std::string step = record.steps.empty() ? "layer" : "step";
+  lines.push_back(fmt::format("  error ~ {0}s^slope; a {0} multiplies it by e^growth", step));
+  lines.push_back(fmt::format("  predicted: the sum of what the {}s add", step));
   if (!weights) return lines;
   lines.push_back("");
   lines.push_back(

@@ -12,6 +12,10 @@ namespace plumbline {
 // "12.3 %"; "under 0.1 %" for what is not 0 but would print as such.
 std::string percent_text(double share);
 
+// A kind of stage or part of the error in words: "rounding by contract" is one inside a kernel that
+// its contract asks for, as of P to bf16 in attention.
+std::string kind_text(const std::string& kind);
+
 // Title, table of stages, what the error is made of, condition numbers; the findings are not in it.
 std::vector<std::string> propagation_lines(const PropagationRecord& record);
 

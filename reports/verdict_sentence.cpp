@@ -27,14 +27,22 @@ std::int64_t count_of(const RunRecord& record, Verdict verdict) {
                        [&](const KernelRecord& k) { return k.verdict == verdict; });
 }
 
-// "64 layers, 64 backward layers".
-std::string followed(const RunRecord& record) {
-  std::vector<std::string> through;
-  for (const DepthRecord& d : record.depths) {
-    const std::string steps = steps_text(d);
-    if (std::find(through.begin(), through.end(), steps) == through.end()) through.push_back(steps);
-  }
-  return fmt::format("{}", fmt::join(through, ", "));
+// What was found of the first stack: of what was asked for where it was, else the first finding.
+std::string depth_sentence(const RunRecord& record) {
+  const DepthRecord& first = record.depths.front();
+  const auto asked = std::ranges::find_if(first.findings, [](const std::string& finding) {
+    return finding.starts_with(kGivenArithmetic);
+  });
+  std::string finding = asked != first.findings.end() ? *asked
+                        : first.findings.empty()      ? "no arithmetic stands out"
+                                                      : first.findings.front();
+  if (finding.ends_with('.')) finding.pop_back();
+  if (asked != first.findings.end()) finding[0] = 'A';  // "As --model says"
+  std::string text = fmt::format("{} ({}, {}).", finding, steps_text(first),
+                                 first.stack.substr(0, first.stack.find(':')));
+  const auto more = static_cast<std::int64_t>(record.depths.size()) - 1;
+  if (more > 0) text += fmt::format(" {} below.", counted(more, "more stack"));
+  return text;
 }
 
 std::string mutation_sentence(const RunRecord& record) {
@@ -95,14 +103,14 @@ std::string verdict_sentence(const RunRecord& record) {
   } else if (!record.propagations.empty()) {
     sentence = propagation_sentence(record);
   } else if (passed == 0 && !record.depths.empty()) {
-    sentence = fmt::format("Errors were followed through {}; no kernel ran.", followed(record));
+    sentence = depth_sentence(record);
   } else if (passed == 0) {
     sentence = "Nothing ran.";
   } else {
-    sentence = fmt::format("Every promise held: {}, {}, {} outputs compared with exact values.",
+    sentence = fmt::format("Every promise held: {}, {}, {} compared with exact values.",
                            counted(passed, "kernel"),
                            counted(static_cast<std::int64_t>(record.cases.size()), "case"),
-                           count_text(compared));
+                           counted(compared, "output"));
   }
   if (record.ended_early()) {
     sentence += fmt::format(" The run {}",

@@ -106,8 +106,8 @@ void explain_on(const Case& test_case, const Target& target, const Examined& exa
     terminal.print_wrapped(fmt::format("      {}: {}, the worst {}{}{}", output.name,
                                        counted(v.elements, "output"), ulp_text(v.worst_ulp),
                                        share_of(v), fixed));
-    const std::string note = accuracy_note(v.worst_relative);
-    if (!note.empty() && record.verdict == Verdict::pass) terminal.print_wrapped("      " + note);
+    if (is_coarse(record, output))
+      terminal.print_wrapped("      " + accuracy_note(v.worst_relative));
     if (v.compared == 0) continue;
     const Tensor* got = examined.tensors.find(output.name);
     const std::int64_t index = v.worst.index;

@@ -18,6 +18,7 @@
 #include "reports/code_quality.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
+#include "reports/places.h"
 #include "reports/record/json.h"
 #include "reports/sarif.h"
 
@@ -88,15 +89,18 @@ Status write_reports(const fs::path& folder, const RunRecord& record, bool allow
   fs::create_directories(folder, code);
   if (code) return cannot_create(folder, code.message());
   const std::string root = fs::current_path(code).string();
+  // People and tools read paths from where they are; record.json keeps them as they were found.
+  const std::optional<RunRecord> relative = with_relative_paths(record, root);
+  const RunRecord& shown = relative ? *relative : record;
   std::vector<KernelChange> since;
   if (page.baseline) since = changes(*page.baseline, baseline_of(record));
   const std::array<std::string, kReports.size()> texts = {
       record_json(record),
-      report_html(record, page),
-      junit_xml(record, allow_mistrusted, since, page.strict_baseline),
-      summary_markdown(record, page.baseline),
-      sarif_json(record, root),
-      code_quality_json(record, root)};
+      report_html(shown, page),
+      junit_xml(shown, allow_mistrusted, since, page.strict_baseline),
+      summary_markdown(shown, page.baseline),
+      sarif_json(shown, root),
+      code_quality_json(shown, root)};
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Status written = write_file(folder / kReports[i], texts[i]);
     if (!written) return written;

@@ -50,7 +50,7 @@ void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelCo
     return;
   }
   terminal.print(fmt::format("  {}  {}", verdict,
-                             kernel_figures(k, representative_error(record, k.name), columns)));
+                             kernel_figures(k, representative_error(record, k), columns)));
   if (arguments.verbose) {
     for (const std::string& line : kernel_details(k))
       terminal.print_wrapped(terminal.dim("        " + line));

@@ -15,6 +15,7 @@
 #include "oracles/reference/describe_errors.h"
 #include "oracles/reference/output_tally.h"
 #include "reports/card.h"
+#include "reports/count_text.h"
 
 namespace plumbline {
 namespace {
@@ -72,8 +73,8 @@ std::string describe_distance(const ElementVerdict& e, const Format& f) {
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = most_telling(Claim::bound, v);
-  return fmt::format("{} of {} outputs of {} {} outside what the contract allows; {} is {}",
-                     v.failed, v.elements, output.name, v.failed == 1 ? "is" : "are",
+  return fmt::format("{} of {} of {} {} outside what the contract allows; {} is {}", v.failed,
+                     counted(v.elements, "output"), output.name, v.failed == 1 ? "is" : "are",
                      element_name(output.name, layout, e.index),
                      describe_distance(e, format(layout.format)));
 }
@@ -94,10 +95,10 @@ std::string specials_reason(const OutputRecord& output, const TensorLayout& layo
   };
   // The exact result may be of the class that no conforming kernel gives.
   const std::string_view got = word(e.got), exact = word(e.expected);
-  return fmt::format("{} of {} outputs of {} have the wrong class; {} is {}, {} is due",
-                     v.class_mismatches, v.elements, output.name,
-                     element_name(output.name, layout, e.index), got,
-                     exact == got ? word(e.low) : exact);
+  return fmt::format(
+      "{} of {} of {} {} the wrong class; {} is {}, {} is due", v.class_mismatches,
+      counted(v.elements, "output"), output.name, v.class_mismatches == 1 ? "has" : "have",
+      element_name(output.name, layout, e.index), got, exact == got ? word(e.low) : exact);
 }
 
 std::string bits_reason(const OutputRecord& output, const TensorLayout& layout) {

@@ -12,6 +12,7 @@
 #include "harness/launch/interrupt.h"
 #include "reports/card.h"
 #include "reports/excerpt.h"
+#include "reports/places.h"
 
 namespace plumbline {
 namespace {
@@ -62,15 +63,8 @@ void show_source(Counterexample& card) {
   std::error_code none;
   const std::string root = std::filesystem::current_path(none).string();
   card.excerpts = source_excerpts(card, root);
-  if (root.empty() || root == "/") return;
-  for (FindingRecord& finding : card.findings) {
-    std::string& text = finding.text;
-    const std::string folder = root + '/';
-    for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos; ++at) {
-      const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
-      if (begins) text.erase(at, folder.size());
-    }
-  }
+  for (FindingRecord& finding : card.findings)
+    finding.text = with_relative_paths(std::move(finding.text), root);
 }
 
 }  // namespace

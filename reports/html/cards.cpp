@@ -56,47 +56,6 @@ Html list_of(const std::vector<std::string>& lines, std::string_view title) {
   return html;
 }
 
-Html card(const Counterexample& c) {
-  Html html = element("h4", fmt::format("{} / {}", c.claim, c.value_class));
-  html += element("p", c.headline, "class=\"finding\"");
-  if (!c.elements.empty()) {
-    std::string lines;
-    for (const std::string& line : c.elements) lines += line + "\n";
-    html += element("pre", lines, "tabindex=\"0\"");
-  }
-  std::vector<std::string> findings;
-  for (const FindingRecord& f : of_every_kind_first(c.findings)) findings.push_back(f.text);
-  const std::size_t more = findings.size() > kShownFindings ? findings.size() - kShownFindings : 0;
-  if (more > 0) {
-    findings.resize(kShownFindings);
-    findings.push_back(fmt::format("{} more in record.json", more));
-  }
-  html += list_of(findings, "What the device saw");
-  Html source;
-  for (const SourceExcerpt& excerpt : c.excerpts) {
-    source += element("h5", excerpt_lines(excerpt)[0]);
-    source += source_lines(excerpt);
-  }
-  // The line of a finding is the cause; that of a store only leads to it.
-  if (!c.findings.empty()) html += source;
-  html += list_of(c.faults.names, "Simple faults that give exactly these outputs");
-  std::vector<std::string> why = c.explanation;
-  if (c.faults.empty() && !c.faults.unnamed.empty()) why.push_back(c.faults.unnamed);
-  html += list_of(why, "Why");
-  if (c.findings.empty()) html += source;
-  if (const std::string origin = found_as(c); !origin.empty()) html += element("p", origin);
-  const std::string subject = replay_subject(c);
-  if (!subject.empty()) {
-    html += element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),
-                    "class=\"replay\" tabindex=\"0\"");
-  }
-  html += element("p", element("code", c.text));
-  html += difference_figure(c);
-  return element("article", html, "class=\"card\"");
-}
-
-}  // namespace
-
 // The line that is meant stands out by its sign, too.
 Html source_lines(const SourceExcerpt& excerpt) {
   const std::vector<std::string> lines = excerpt_lines(excerpt);
@@ -109,10 +68,91 @@ Html source_lines(const SourceExcerpt& excerpt) {
   return element("pre", text, "class=\"source\" tabindex=\"0\"");
 }
 
+// What is known beside the values: the explanation, the case as found, the steps of its sum.
+Html rest_of_card(const Counterexample& c) {
+  std::vector<std::string> why = c.explanation;
+  if (c.faults.empty() && !c.faults.unnamed.empty()) why.push_back(c.faults.unnamed);
+  Html html = list_of(why, "Why");
+  if (const std::string origin = found_as(c); !origin.empty()) html += element("p", origin);
+  html += element("p", element("code", c.text));
+  html += difference_figure(c);
+  return html;
+}
+
+// Without the first finding where that stands elsewhere.
+Html findings_of(const Counterexample& c, std::string_view title, bool without_first) {
+  std::vector<std::string> findings;
+  for (const FindingRecord& f : of_every_kind_first(c.findings)) findings.push_back(f.text);
+  if (without_first && !findings.empty()) findings.erase(findings.begin());
+  const std::size_t more = findings.size() > kShownFindings ? findings.size() - kShownFindings : 0;
+  if (more > 0) {
+    findings.resize(kShownFindings);
+    findings.push_back(fmt::format("{} more in record.json", more));
+  }
+  return list_of(findings, title);
+}
+
+Html values_of(const Counterexample& c) {
+  if (c.elements.empty()) return {};
+  std::string lines;
+  for (const std::string& line : c.elements) lines += line + "\n";
+  return element("pre", lines, "tabindex=\"0\"");
+}
+
+Html commands_of(const Counterexample& c) {
+  const std::string subject = replay_subject(c);
+  if (subject.empty()) return {};
+  return element("pre", fmt::format("plumbline replay  {0}\nplumbline explain {0}", subject),
+                 "class=\"replay\" tabindex=\"0\"");
+}
+
+Html card(const Counterexample& c, bool in_lead) {
+  Html html = element("h4", fmt::format("{} / {}", c.claim, c.value_class));
+  if (in_lead) {
+    html += element("p", "Its values and source are at the top of the page.", "class=\"note\"");
+    html += findings_of(c, "What else the device saw", true);
+  } else {
+    html += element("p", c.headline, "class=\"finding\"");
+    html += values_of(c);
+    html += findings_of(c, "What the device saw", false);
+    Html source;
+    for (const SourceExcerpt& excerpt : c.excerpts) {
+      source += element("h5", excerpt_lines(excerpt)[0]);
+      source += source_lines(excerpt);
+    }
+    // The line of a finding is the cause; that of a store only leads to it.
+    if (!c.findings.empty()) html += source;
+    html += list_of(c.faults.names, "Simple faults that give exactly these outputs");
+    if (c.findings.empty()) html += source;
+    html += commands_of(c);
+  }
+  html += rest_of_card(c);
+  return element("article", html, "class=\"card\"");
+}
+
+}  // namespace
+
+Html card_in_lead(const Counterexample& c) {
+  Html html;
+  if (!c.findings.empty()) {
+    html += element("p", of_every_kind_first(c.findings).front().text);
+  } else if (!c.faults.empty()) {
+    html += element("p", element("strong", fits_sentence(c)));
+  }
+  for (const SourceExcerpt& excerpt : c.excerpts) {
+    html += element("p", excerpt_lines(excerpt)[0]);
+    html += source_lines(excerpt);
+  }
+  if (!c.findings.empty() && !c.faults.empty()) html += element("p", fits_sentence(c));
+  html += values_of(c);
+  html += commands_of(c);
+  return html;
+}
+
 Html cards(const RunRecord& record, const KernelRecord& kernel) {
   Html html;
   for (const Counterexample& c : record.counterexamples) {
-    if (c.kernel == kernel.name) html += card(c);
+    if (c.kernel == kernel.name) html += card(c, is_in_lead(record, c));
   }
   return html;
 }

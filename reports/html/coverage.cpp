@@ -120,7 +120,7 @@ Html special_values(const RunRecord& record, const KernelRecord& kernel) {
       const auto id = format_by_name(o.format);
       for (const ElementVerdict& e : o.verdict.failures) {
         if (!e.class_mismatch || !row.example.empty() || !id) continue;
-        row.example = fmt::format("{}[{}] is {}, {} is due ({})", o.name, e.index,
+        row.example = fmt::format("{}[{}] is {}, expected {} ({})", o.name, e.index,
                                   class_word(format(*id), e.got),
                                   class_word(format(*id), e.expected), c.text);
       }
@@ -143,13 +143,9 @@ Html special_values(const RunRecord& record, const KernelRecord& kernel) {
     table.rows.push_back({cell(value_class), count_cell(row.cases), count_cell(row.outputs), count,
                           cell(row.example)});
   }
-  const std::string finding =
-      wrong == 0 ? fmt::format("Each of {} outputs is NaN, infinite or a number where that is due.",
-                               count_text(outputs))
-                 : fmt::format(
-                       "{} of {} outputs are NaN, infinite or a number where another class "
-                       "is due.",
-                       count_text(wrong), count_text(outputs));
+  const std::string finding = fmt::format("{} of {} {} the wrong class (NaN, Inf or finite).",
+                                          wrong == 0 ? "None" : count_text(wrong),
+                                          counted(outputs, "output"), wrong > 1 ? "have" : "has");
   return figure_around("Special values", finding, to_html(table));
 }
 

@@ -18,10 +18,21 @@ namespace {
 
 using Color = std::array<unsigned char, 3>;
 
-// Light yellow to dark red, readable without hue: lightness falls all the way. Exact is light blue.
-constexpr Color kExact = {222, 235, 247}, kLine = {70, 80, 90};
-constexpr std::array<Color, 5> kScale = {
-    {{255, 247, 188}, {254, 196, 79}, {236, 112, 20}, {178, 24, 43}, {74, 0, 31}}};
+// On light paper light yellow to dark red, on dark paper dark red to light yellow: what is worst is
+// furthest from the paper, and lightness alone tells the order. Exact is blue, near the paper.
+struct Palette {
+  Color exact, line;
+  std::array<Color, 5> scale;
+};
+
+constexpr Palette kLight = {
+    {222, 235, 247},
+    {70, 80, 90},
+    {{{255, 247, 188}, {254, 196, 79}, {236, 112, 20}, {178, 24, 43}, {74, 0, 31}}}};
+constexpr Palette kDark = {
+    {34, 48, 66},
+    {130, 140, 150},
+    {{{96, 22, 44}, {178, 38, 48}, {236, 112, 20}, {254, 196, 79}, {255, 250, 215}}}};
 
 int level(char letter) { return letter >= 'a' && letter <= 'z' ? letter - 'a' + 1 : 0; }
 
@@ -38,22 +49,22 @@ std::string short_level_text(int level) {
   return level == 26 ? "≥2^21" : fmt::format("2^{}", level - 4);
 }
 
-Color color_of(int at, int most) {
-  if (at == 0) return kExact;
+Color color_of(const Palette& palette, int at, int most) {
+  if (at == 0) return palette.exact;
   const double place = most <= 1 ? 4.0 : 4.0 * (at - 1) / (most - 1);
   const auto low = static_cast<std::size_t>(std::min(3.0, std::floor(place)));
   const double part = place - static_cast<double>(low);
   Color color{};
   for (std::size_t i = 0; i < 3; ++i) {
     color[i] = static_cast<unsigned char>(
-        std::lround((1 - part) * kScale[low][i] + part * kScale[low + 1][i]));
+        std::lround((1 - part) * palette.scale[low][i] + part * palette.scale[low + 1][i]));
   }
   return color;
 }
 
 // Each cell `scale` pixels wide and high. Where cells of different warps meet, the first row or
 // column of pixels is a line.
-std::string png(const ErrorMap& p, int most, std::size_t scale) {
+std::string png(const ErrorMap& p, const Palette& palette, int most, std::size_t scale) {
   const std::size_t rows = p.heat.size(), columns = p.heat.front().size();
   const auto other_warp = [&](std::size_t r, std::size_t c, std::size_t beside_r,
                               std::size_t beside_c) {
@@ -65,7 +76,7 @@ std::string png(const ErrorMap& p, int most, std::size_t scale) {
       const std::size_t r = y / scale, c = x / scale;
       const bool line = (y % scale == 0 && r > 0 && other_warp(r, c, r - 1, c)) ||
                         (x % scale == 0 && c > 0 && other_warp(r, c, r, c - 1));
-      const Color color = line ? kLine : color_of(level(p.heat[r][c]), most);
+      const Color color = line ? palette.line : color_of(palette, level(p.heat[r][c]), most);
       pixels.insert(pixels.end(), color.begin(), color.end());
     }
   }
@@ -105,34 +116,42 @@ bool confined(std::size_t marked, std::size_t within, std::size_t all) {
   return within * 4 <= all && chance_of_confinement(marked, within, all) < 1e-3;
 }
 
+// Fewer places or threads make no pattern.
+constexpr std::size_t kFewestPlaces = 16, kFewestLines = 8;
+
+// Whether more than half of all would be marked of however many more.
+bool mostly(std::size_t marked, std::size_t all) {
+  return wilson_interval(static_cast<double>(marked), static_cast<double>(all)).low > 0.5;
+}
+
 std::string describe_spread(const ErrorMap& p, int most) {
   if (most == 0) return "Every output is correctly rounded.";
   const Spread s = spread_of(p, std::max(1, most - 2));
+  const bool has_pattern = std::min(s.all_rows, s.all_columns) >= kFewestLines;
   const bool in_few_columns = confined(s.wrong, s.columns, s.all_columns),
              in_few_rows = confined(s.wrong, s.rows, s.all_rows);
   std::string where;
-  if (s.wrong * 2 > s.cells) {
-    where = "all over the tile: rounding, a scale or an operand, not an edge";
+  if (has_pattern && mostly(s.wrong, s.cells)) {
+    where = ", all over the tile: rounding, a scale or an operand, not an edge";
   } else if (in_few_columns && s.rows * 2 > s.all_rows) {
     where = fmt::format(
-        "in {} of {} columns, down all rows: a stripe, as lanes or the epilogue "
+        ", in {} of {} columns, down all rows: a stripe, as lanes or the epilogue "
         "leave it",
         s.columns, s.all_columns);
   } else if (in_few_rows && s.columns * 2 > s.all_columns) {
     where = fmt::format(
-        "in {} of {} rows, across all columns: a stripe, as lanes or a row's "
+        ", in {} of {} rows, across all columns: a stripe, as lanes or a row's "
         "scale leave it",
         s.rows, s.all_rows);
   } else if (in_few_rows && in_few_columns) {
     where = fmt::format(
-        "in {} by {} of {} by {} places: a corner or a spot, as a tail predicate "
+        ", in {} by {} of {} by {} places: a corner or a spot, as a tail predicate "
         "leaves it",
         s.rows, s.columns, s.all_rows, s.all_columns);
-  } else {
-    where = "in no rows or columns that chance would not give";
   }
-  return fmt::format("{} of {} places are within a factor of four of the worst error ({}), {}.",
-                     s.wrong, s.cells, level_text(most), where);
+  return fmt::format("{} of {} {} within a factor of four of the worst error ({}){}.", s.wrong,
+                     counted(static_cast<std::int64_t>(s.cells), "place"),
+                     s.wrong == 1 ? "is" : "are", level_text(most), where);
 }
 
 // At most 16x16 blocks of the map, the worst of each: what a table can show of it.
@@ -167,11 +186,12 @@ Html legend(int most) {
   Html html;
   for (const int at : {0, 1, (1 + most) / 2, most}) {
     if (at > most || (at == most && most == 0 && !html.text.empty())) continue;
-    const Color c = color_of(at, most);
-    html +=
-        Html{fmt::format("<span class=\"swatch\" style=\"background:#{:02x}{:02x}{:02x}\">"
-                         "</span>{} ",
-                         c[0], c[1], c[2], html_text(level_text(at)))};
+    const auto hex = [&](const Palette& palette) {
+      const Color c = color_of(palette, at, most);
+      return fmt::format("#{:02x}{:02x}{:02x}", c[0], c[1], c[2]);
+    };
+    html += Html{fmt::format("<span class=\"swatch\" style=\"--onlight:{};--ondark:{}\"></span>{} ",
+                             hex(kLight), hex(kDark), html_text(level_text(at)))};
   }
   return element("p", html, "class=\"note\"");
 }
@@ -186,11 +206,12 @@ Html heat_map(const ErrorMap& p) {
   // Whole pixels per cell, so that no cell is blurred.
   const std::size_t scale =
       std::clamp<std::size_t>(384 / std::max(p.heat.size(), p.heat.front().size()), 1, 24);
-  Html content{
-      fmt::format("<img class=\"heat\" alt=\"{}\" width=\"{}\" height=\"{}\" "
-                  "src=\"data:image/png;base64,{}\"/>",
-                  html_text(words), p.heat.front().size() * scale, p.heat.size() * scale,
-                  base64(png(p, most, scale)))};
+  Html content{fmt::format(
+      "<picture><source media=\"screen and (prefers-color-scheme: dark)\" "
+      "srcset=\"data:image/png;base64,{}\"/><img class=\"heat\" alt=\"{}\" "
+      "width=\"{}\" height=\"{}\" src=\"data:image/png;base64,{}\"/></picture>",
+      base64(png(p, kDark, most, scale)), html_text(words), p.heat.front().size() * scale,
+      p.heat.size() * scale, base64(png(p, kLight, most, scale)))};
   content += legend(most);
   content += element(
       "p",
@@ -229,11 +250,12 @@ Html thread_table(const ErrorMap& p) {
     for (const char letter : lanes) most = std::max(most, level(letter));
   }
   std::set<std::size_t> all_warps, all_lanes, warps, lanes;  // that stored anything, and the worst
-  std::size_t threads = 0;                                   // of the worst
+  std::size_t threads = 0, stored = 0;                       // of the worst, and of all
   for (std::size_t warp = 0; warp < p.threads.size(); ++warp) {
     for (std::size_t lane = 0; lane < p.threads[warp].size(); ++lane) {
       const char letter = p.threads[warp][lane];
       if (letter == ' ') continue;
+      ++stored;
       all_warps.insert(warp);
       all_lanes.insert(lane);
       if (level(letter) < std::max(1, most - 2)) continue;
@@ -244,9 +266,13 @@ Html thread_table(const ErrorMap& p) {
   }
   const std::string by_warp = some_of(warps, all_warps.size(), threads, "warp"),
                     by_lane = some_of(lanes, all_lanes.size(), threads, "lane");
+  if (stored < kFewestPlaces) return {};
   const std::string finding =
       by_warp.empty() && by_lane.empty()
-          ? "The largest errors are not confined to some warps or lanes."
+          ? fmt::format(
+                "{} of {} threads stored an error within a factor of four of the worst{}.", threads,
+                stored,
+                mostly(threads, stored) ? ": it is not confined to some warps or lanes" : "")
           : fmt::format("What is within a factor of four of the worst error was stored by {}{}{}.",
                         by_warp, by_warp.empty() || by_lane.empty() ? "" : ", ", by_lane);
   Table table;
@@ -272,7 +298,8 @@ Html heat_maps(const RunRecord& record, const KernelRecord& kernel) {
   Html html;
   if (kernel.verdict != Verdict::fail) return html;
   for (const ErrorMap& p : record.error_maps) {
-    if (p.kernel != kernel.name || p.heat.empty() || p.heat.front().empty()) continue;
+    if (p.kernel != kernel.name || p.heat.empty()) continue;
+    if (p.heat.size() * p.heat.front().size() < kFewestPlaces) continue;  // the card shows them
     html += heat_map(p);
     html += thread_table(p);
   }

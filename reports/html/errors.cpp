@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 
 #include "oracles/reference/output_tally.h"
 #include "reports/card.h"
@@ -36,20 +37,29 @@ double share_of(std::int64_t part, const ErrorProfile& profile) {
 
 std::string describe_mean(const ErrorProfile& profile, bool failing) {
   constexpr double kOffCenter = 0.1;  // ulp; a nearest rounding is centered, a truncation 0.5 off
-  const double mean = profile.mean_ulp(), within = profile.share_within_half();
+  constexpr double kFewInEnds = 0.01, kManyErrors = 4;  // standard errors
+  constexpr std::int64_t kFewestOfMean = 64;
+  const ErrorProfile::Mean mean = profile.mean();
+  const double within = profile.share_within_half(), ends = profile.share_in_ends();
   const std::string start = fmt::format(
-      "{} of the {} outputs of {} are {} exact", percent_text(within), count_text(profile.outputs),
-      label(profile),
+      "{} of {} of {} {} {} exact", percent_text(within), counted(profile.outputs, "output"),
+      label(profile), profile.outputs == 1 ? "is" : "are",
       profile.worst_ulp <= 0.5 ? "within half an ulp of" : "less than half an ulp from");
-  if (!failing) return fmt::format("{}; their mean error is {:+.3f} ulp.", start, mean);
-  if (std::fabs(mean) > kOffCenter) {
+  // The histogram does not hold how large the errors in its ends are: there is no mean of them.
+  if (ends > kFewInEnds)
+    return fmt::format("{}; {} are off by 4 ulp or more.", start, percent_text(ends));
+  if (profile.outputs < kFewestOfMean) return start + ".";
+  if (!failing) return fmt::format("{}; their mean error is {:+.3f} ulp.", start, mean.ulp);
+  if (std::fabs(mean.ulp) > kOffCenter + kManyErrors * mean.error) {
     return fmt::format(
         "{}, and their mean error is {:+.2f} ulp: off center, as truncation or a "
         "dropped term is.",
-        start, mean);
+        start, mean.ulp);
   }
+  const std::string said = fmt::format("{}; their mean error is {:+.3f} ulp", start, mean.ulp);
+  if (std::fabs(mean.ulp) + kManyErrors * mean.error > kOffCenter) return said + ".";
   return fmt::format(
-      "{}; their mean error is {:+.3f} ulp, {}", start, mean,
+      "{}, {}", said,
       within > 0.9 ? "as of results rounded once." : "centered, but wider than one rounding.");
 }
 
@@ -193,19 +203,25 @@ std::string telling_class(const RunRecord& record, const KernelRecord& kernel,
 constexpr std::int64_t kFewestOutputs = 64;
 constexpr double kAsGoodAsExact = 0x1p-10;
 
-// What an interval of exponents excludes. Of a kernel that keeps its contract only the exponent is
-// said: how errors grow is then a property of its arithmetic.
+// What an interval of exponents excludes; empty where it excludes nothing. Output rounding alone
+// has 0, independent roundings have 1/2, and both together lie between. Of a kernel that keeps its
+// contract only the exponent is said: how errors grow is then a property of its arithmetic.
 std::string describe_growth(const PowerLaw& law, const std::string& length, bool failing) {
+  const bool faster = law.low > 0.5, flat = law.high < 0.25;
+  if (!faster && !(failing && flat) && law.high >= 0) return {};
   std::string text = fmt::format(", as {} to the power {:.2f} (95 % interval {:.2f} to {:.2f})",
                                  length, law.exponent, law.low, law.high);
   if (!failing) return text;
   if (law.low > 1) return text + ": faster than the length itself";
-  if (law.low > 0.5) {
+  if (faster) {
     return text + ": faster than the square root, so the errors have one sign more often than not";
   }
-  if (law.high < 0.25) return text + ": long sums are not what is wrong";
-  return text;
+  return text + ": long sums are not what is wrong";
 }
+
+// A power of ten well above the errors `most` of an axis: what lies beyond would press them into
+// the frame.
+double useful_limit(double most) { return std::pow(10, std::ceil(std::log10(most)) + 2); }
 
 }  // namespace
 
@@ -246,16 +262,22 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
     std::ranges::copy_if(points, std::back_inserter(grown),
                          [](const auto& point) { return point.second > kOwnRounding; });
     const std::optional<PowerLaw> law = power_law(grown);
+    const std::string growth =
+        law ? describe_growth(*law, length_name, kernel.verdict == Verdict::fail) : "";
+    const auto [least, most] = std::ranges::minmax(points | std::views::values);
+    const auto [from, to] = growth.empty() ? std::pair(least, most)
+                                           : std::pair(points.front().second, points.back().second);
     figure.finding = fmt::format(
-        "From {0} = {1:.0f} to {2:.0f} the error that 99 % of {3} keep within goes from {4:.3g} to "
-        "{5:.3g} ulp{6} (value class {7}).",
+        "From {} = {:.0f} to {:.0f} the error that 99 % of {} keep within {} {:.3g} {} {:.3g} "
+        "ulp{} (value class {}).",
         length_name, points.front().first, points.back().first, label(output),
-        points.front().second, points.back().second,
-        law ? describe_growth(*law, length_name, kernel.verdict == Verdict::fail) : "",
-        value_class);
+        growth.empty() ? "is between" : "goes from", from, growth.empty() ? "and" : "to", to,
+        growth, value_class);
+    figure.y.limit = useful_limit(most);
   }
   figure.x = {length_name, true};
-  figure.y = {"error in output ulp", true};
+  figure.y.title = "error in output ulp";
+  figure.y.log = true;
   figure.table.head = {length_name,   "cases",         "half (ulp)",  "99 % (ulp)",
                        "worst (ulp)", "allowed (ulp)", "square root", "linear"};
   figure.series = {{"99 % of outputs", 3, "line", "blue"},
@@ -263,6 +285,7 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
                    {"allowed to half of them", 5, "line", "gray"},
                    {"grows as the square root", 6, "dashed", "green"},
                    {"grows linearly", 7, "dashed", "orange"}};
+  double allowed = 0, worst = 0;
   for (const auto& [length, at] : lengths) {
     const auto x = static_cast<double>(length);
     std::vector<double> bounds = at.bounds;
@@ -276,7 +299,20 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
     for (const double value : {at.errors.quantile(0.5), at.errors.quantile(0.99),
                                at.errors.worst_ulp, bound, root, linear})
       row.push_back(number_cell(value, ulp_number(value)));
+    if (bound > allowed) allowed = bound;
+    worst = std::max(worst, at.errors.worst_ulp);
     figure.table.rows.push_back(std::move(row));
+  }
+  if (std::max(worst, allowed) <= figure.y.limit) figure.y.limit = std::nan("");
+  if (!std::isnan(figure.y.limit)) {
+    std::string beyond;
+    if (worst > figure.y.limit) beyond = fmt::format("worst errors up to {}", ulp_number(worst));
+    if (allowed > figure.y.limit) {
+      beyond += fmt::format("{} up to {}", beyond.empty() ? "allowed errors" : " and allowed ones",
+                            ulp_number(allowed));
+    }
+    figure.note = fmt::format("The axis ends at {} ulp; {} ulp are in the numbers only.",
+                              ulp_number(figure.y.limit), beyond);
   }
   return to_html(figure);
 }

@@ -19,7 +19,31 @@ Html kernels_where(const RunRecord& record, bool failing, std::string_view title
     if (failed == failing) html += of_group(kernel_section(record, k), k.name);
   }
   if (html.text.empty()) return {};
-  return group_heading(title) + html;
+  return group_heading(title) + (failing ? html : element("div", html, "class=\"compact\""));
+}
+
+// Where and when it ran, as far as the record knows: "2026-11-25 19:16 UTC · AMD EPYC 7763 · commit
+// 1234abcd". Of merged shards only what all have.
+std::string place_of(const RunRecord& record) {
+  if (record.places.empty()) return {};
+  PlaceRecord all = record.places.front();
+  for (const PlaceRecord& place : record.places) {
+    all.date = std::min(all.date, place.date);
+    if (place.processor != all.processor) all.processor.clear();
+    if (place.commit != all.commit) all.commit.clear();
+    all.uncommitted_changes = all.uncommitted_changes || place.uncommitted_changes;
+  }
+  constexpr std::size_t kMinutes = 16;  // of "2026-11-25T19:16:21Z"
+  constexpr std::size_t kShownDigits = 12;
+  std::string text, date = all.date.substr(0, kMinutes);
+  if (date.size() == kMinutes) date[10] = ' ';
+  if (!date.empty()) text += " · " + date + " UTC";
+  if (!all.processor.empty()) text += " · " + all.processor;
+  if (!all.commit.empty()) {
+    text += fmt::format(" · commit {}{}", all.commit.substr(0, kShownDigits),
+                        all.uncommitted_changes ? ", with uncommitted changes" : "");
+  }
+  return text;
 }
 
 bool any_failing(const RunRecord& record) {
@@ -62,7 +86,7 @@ std::string report_html(const RunRecord& record, const PageOptions& options) {
 
   std::string what = record.profile == record.verb ? "" : " · " + record.profile;
   if (!record.devices.empty()) what += fmt::format(" · {}", fmt::join(record.devices, " + "));
-  what += " · run " + record.run_id;
+  what += " · run " + record.run_id + place_of(record);
   return html_page({.tone = failing      ? Tone::fail
                             : mistrusted ? Tone::near
                                          : Tone::pass,

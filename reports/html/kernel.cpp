@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reports/card.h"
 #include "reports/html/sections.h"
@@ -19,6 +20,18 @@ std::string shortened(const std::string& text) {
   std::size_t end = kShown;
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not within a character
   return text.substr(0, end) + "…";
+}
+
+// How much of its bound the worst output of a case used: "22 %", "64 x". Where its accumulator may
+// not err at all there is no such number, and the error stands beside what rounding may add.
+std::string describe_use(const CaseRecord& c, double share) {
+  if (!std::isinf(share)) return share_text(share);
+  const auto worst = std::ranges::max_element(
+      c.outputs, {}, [](const OutputRecord& o) { return o.verdict.worst_share; });
+  const ElementVerdict& e = worst->verdict.worst;
+  if (e.class_mismatch || std::isnan(e.error_ulp)) return "wrong class";
+  if (e.bound_ulp == 0) return ulp_text(std::fabs(e.error_ulp)) + ", must be exact";
+  return fmt::format("{}; {} is allowed", ulp_text(std::fabs(e.error_ulp)), ulp_text(e.bound_ulp));
 }
 
 // The failing cases, or those closest to the bound: ten of however many.
@@ -50,10 +63,10 @@ Html telling_cases(const RunRecord& record, const KernelRecord& kernel) {
   }
   if (rows.empty()) return {};
   Table table;
-  table.head = {"of its bound", "devices", any_wrong ? "case, and why" : "case"};
+  table.head = {"error over its bound", "devices", any_wrong ? "case, and why" : "case"};
   if (any_wrong) table.head.insert(table.head.begin(), "verdict");
   for (const auto& [c, devices] : rows) {
-    Cell used = number_cell(share(*c), bound_text(share(*c)));
+    Cell used = number_cell(share(*c), describe_use(*c, share(*c)));
     used.tone = tone_of_share(used.value);
     Html why = element("code", c->text);
     if (!c->reason.empty()) why += element("p", shortened(c->reason), "class=\"note\"");
@@ -98,9 +111,9 @@ Html kernel_section(const RunRecord& record, const KernelRecord& kernel) {
   Html facts;
   facts += element("p", kernel.summary);
   facts += element("p",
-                   fmt::format("{} · {} · {}, {} outputs, {} compared with exact values",
-                               kernel.operation, kernel.formats, counted(kernel.cases, "case"),
-                               count_text(kernel.outputs), count_text(kernel.compared)),
+                   fmt::format("{} · {} · {}, {}, {} compared with exact values", kernel.operation,
+                               kernel.formats, counted(kernel.cases, "case"),
+                               counted(kernel.outputs, "output"), count_text(kernel.compared)),
                    "class=\"note\"");
   for (const std::string& reason : kernel.reasons)
     facts += element("p", reason, "class=\"finding\"");

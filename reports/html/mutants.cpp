@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "reports/card.h"
 #include "reports/html/sections.h"
 
 namespace plumbline {
@@ -30,10 +32,11 @@ Html scores(const RunRecord& record) {
   survivors.head = {"survived", "kernel", "where", "before", "after", "of its bound"};
   for (const MutantRecord& m : record.mutants) {
     if (m.outcome != MutantOutcome::survived || survivors.rows.size() == kShown) continue;
-    survivors.rows.push_back({cell(fmt::format("{} ({})", m.id, m.kind)), cell(m.kernel),
-                              cell(m.source), Cell{element("code", m.before)},
-                              Cell{element("code", m.after)},
-                              number_cell(m.worst_share, bound_text(m.worst_share))});
+    survivors.rows.push_back(
+        {cell(fmt::format("{} ({})", m.id, m.kind)), cell(m.kernel), cell(m.source),
+         Cell{element("code", m.before)}, Cell{element("code", m.after)},
+         number_cell(m.worst_share,
+                     std::isinf(m.worst_share) ? "beyond it" : share_text(m.worst_share))});
   }
   if (!survivors.rows.empty()) content += to_html(survivors);
   const MutantScore all = score(record.mutants);

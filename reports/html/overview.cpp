@@ -7,15 +7,14 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 
-#include "oracles/formats/format.h"
 #include "reports/card.h"
 #include "reports/change.h"
-#include "reports/error_profile.h"
-#include "reports/excerpt.h"
 #include "reports/html/sections.h"
 #include "reports/record/separation.h"
+#include "reports/representative_error.h"
 
 namespace plumbline {
 namespace {
@@ -63,6 +62,16 @@ std::vector<const KernelRecord*> failing_kernels(const RunRecord& record) {
 
 }  // namespace
 
+bool is_in_lead(const RunRecord& record, const Counterexample& card) {
+  const std::vector<const KernelRecord*> failing = failing_kernels(record);
+  for (std::size_t i = 0; i < std::min(failing.size(), kLeads); ++i) {
+    if (failing[i]->name != card.kernel) continue;
+    return &card ==
+           &*std::ranges::find(record.counterexamples, card.kernel, &Counterexample::kernel);
+  }
+  return false;
+}
+
 Html lead(const RunRecord& record) {
   Html html;
   const std::vector<const KernelRecord*> failing = failing_kernels(record);
@@ -72,22 +81,13 @@ Html lead(const RunRecord& record) {
     Html box = badge(k.verdict);
     box += escaped(" ");
     box += link_to(k);
-    const auto card = std::find_if(record.counterexamples.begin(), record.counterexamples.end(),
-                                   [&](const Counterexample& c) { return c.kernel == k.name; });
+    const auto card = std::ranges::find(record.counterexamples, k.name, &Counterexample::kernel);
     Html words;
     if (card != record.counterexamples.end()) {
       words += element("p", card->headline);
       if (const std::string failures = failures_line(k); !failures.empty())
         words += element("p", failures);
-      if (!card->findings.empty()) words += element("p", card->findings.front().text);
-      if (!card->excerpts.empty()) {
-        words += element("p", excerpt_lines(card->excerpts.front())[0]);
-        words += source_lines(card->excerpts.front());
-      }
-      if (!card->faults.empty()) words += element("p", fits_sentence(*card));
-      if (const std::string subject = replay_subject(*card); !subject.empty()) {
-        words += element("pre", "plumbline replay " + subject, "class=\"replay\" tabindex=\"0\"");
-      }
+      words += card_in_lead(*card);
     } else {
       const auto wrong = std::find_if(
           record.cases.begin(), record.cases.end(),
@@ -109,56 +109,46 @@ Html lead(const RunRecord& record) {
 
 namespace {
 
-// The error that 99 % of a kernel's outputs keep within where values have one sign, of each output
-// format.
-std::map<std::string, double> typical_errors(const RunRecord& record, const KernelRecord& kernel) {
-  std::map<std::string, double> errors;
-  for (const ErrorProfile& profile : error_profiles(record, kernel.name, "positive")) {
-    double& error = errors[profile.format];
-    error = std::max(error, profile.quantile(0.99));
-  }
-  std::erase_if(errors, [&](const auto& one) { return !is_meaningful(one.second, kernel); });
-  return errors;
-}
-
 // By how much a kernel exceeds its bound, or how large its errors are.
 Cell error_cell(const RunRecord& record, const KernelRecord& kernel) {
   Cell out;
   if (kernel.compared == 0) {
     out = cell(kernel.verdict == Verdict::skip ? "did not run" : "not compared");
     out.tone = Tone::off;
-  } else if (kernel.worst_share > 1) {
-    out =
-        number_cell(kernel.worst_share, std::isinf(kernel.worst_share)
-                                            ? "an error where none is allowed"
-                                            : share_text(kernel.worst_share) + " what is allowed");
+  } else if (const std::string excess = describe_excess(kernel); !excess.empty()) {
+    out = number_cell(kernel.worst_share, excess);
     out.tone = Tone::fail;
   } else if (kernel.worst_ulp == 0) {
     out = number_cell(0, "exact");
     out.tone = Tone::exact;
+  } else if (const auto error = representative_error(record, kernel)) {
+    out = number_cell(
+        error->ulp,
+        error->ulp == 0 ? "exact" : fmt::format("{} ({})", ulp_number(error->ulp), error->format));
   } else {
-    std::string words;
-    double largest = std::nan("");
-    for (const auto& [format, error] : typical_errors(record, kernel)) {
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", format, ulp_number(error));
-      largest = std::isnan(largest) ? error : std::max(largest, error);
-    }
-    if (words.empty()) words = share_text(kernel.worst_share) + " of what is allowed";
-    out = number_cell(largest, words);
+    out = number_cell(std::nan(""), "");
   }
   return out;
 }
 
-// Of the device where the cases reach the least.
-Cell code_cell(const KernelRecord& kernel) {
-  if (kernel.code.empty()) return {};
-  double least = 1;
+// Of the device where the cases reach the least; NaN where it is not known.
+double code_run(const KernelRecord& kernel) {
+  double least = kernel.code.empty() ? std::nan("") : 1;
   for (const auto& [device, code] : kernel.code) {
     if (code.instructions == 0) continue;
     least = std::min(least,
                      static_cast<double>(code.executed) / static_cast<double>(code.instructions));
   }
+  return least;
+}
+
+Cell code_cell(double least) {
+  if (std::isnan(least)) return {};
   return number_cell(100 * least, fmt::format("{:.0f} %", std::floor(100 * least)));
+}
+
+Cell seconds_cell(double milliseconds) {
+  return number_cell(milliseconds / 1000, fmt::format("{:.1f}", milliseconds / 1000));
 }
 
 std::string overview_finding(const RunRecord& record) {
@@ -168,18 +158,13 @@ std::string overview_finding(const RunRecord& record) {
   for (const KernelRecord& k : record.kernels) {
     beyond += k.compared > 0 && k.worst_share > 1;
     if (k.compared == 0 || k.worst_share > 1) continue;
-    const std::map<std::string, double> errors = typical_errors(record, k);
-    if (errors.empty()) continue;
+    const std::optional<RepresentativeError> error = representative_error(record, k);
+    if (!error) continue;
     ++tried;
-    // The narrowest format tells: in a wider one the sum's own error is many ulp.
-    const auto most = std::ranges::min_element(errors, {}, [](const auto& format_and_error) {
-      const std::optional<FormatId> id = format_by_name(format_and_error.first);
-      return id ? format(*id).storage_bits : 64;
-    });
-    rounded += most->second <= 0.5;
-    if (most->second <= largest) continue;
-    largest = most->second;
-    where = fmt::format("{} ulp ({})", ulp_number(largest), most->first);
+    rounded += error->ulp <= 0.5;
+    if (error->ulp <= largest) continue;
+    largest = error->ulp;
+    where = fmt::format("{} ulp ({})", ulp_number(largest), error->format);
     kernel = k.name;
   }
   std::string text;
@@ -201,40 +186,107 @@ std::string overview_finding(const RunRecord& record) {
 
 }  // namespace
 
+namespace {
+
+// A group of kernels has at least two: those of one operation, and the operations with one kernel.
+constexpr std::size_t kFewKernels = 8;
+
+struct Columns {
+  bool failed = false, code = false, timed = false;
+};
+
+std::vector<std::string> titles(const Columns& columns) {
+  std::vector<std::string> head = {"verdict", "kernel", "operation", "cases"};
+  if (columns.failed) head.emplace_back("of them failed");
+  head.insert(head.end(), {"outputs compared", "99 % within (ulp)"});
+  if (columns.code) head.emplace_back("code run");
+  if (columns.timed) head.emplace_back("time (s)");
+  return head;
+}
+
+std::vector<Cell> kernel_row(const RunRecord& record, const KernelRecord& k,
+                             const Columns& columns) {
+  std::vector<Cell> row = {Cell{badge(k.verdict)}, Cell{link_to(k)}, cell(k.operation),
+                           count_cell(k.cases)};
+  if (columns.failed) row.push_back(count_cell(k.failed + k.errors));
+  row.insert(row.end(), {count_cell(k.compared), error_cell(record, k)});
+  if (columns.code) row.push_back(code_cell(code_run(k)));
+  if (columns.timed) row.push_back(seconds_cell(k.elapsed_ms));
+  return row;
+}
+
+// What kernels of a group come to together: sums, the largest error and the least of the code.
+std::vector<Cell> group_row(const RunRecord& record, const std::vector<const KernelRecord*>& group,
+                            const std::string& name, const Columns& columns) {
+  KernelRecord sum;
+  std::optional<RepresentativeError> most;
+  double least = std::nan("");
+  bool exact = true;
+  for (const KernelRecord* k : group) {
+    sum.cases += k->cases;
+    sum.compared += k->compared;
+    sum.elapsed_ms += k->elapsed_ms;
+    exact = exact && k->worst_ulp == 0;
+    const auto error = representative_error(record, *k);
+    if (error && (!most || error->ulp > most->ulp)) most = error;
+    least = std::isnan(least) ? code_run(*k) : std::min(least, code_run(*k));
+  }
+  std::vector<Cell> row = {cell(""), Cell{element("strong", name)},
+                           cell(counted(std::ssize(group), "kernel")), count_cell(sum.cases)};
+  if (columns.failed) row.push_back(count_cell(0));
+  row.push_back(count_cell(sum.compared));
+  row.push_back(exact  ? number_cell(0, "exact")
+                : most ? number_cell(most->ulp, fmt::format("up to {} ({})", ulp_number(most->ulp),
+                                                            most->format))
+                       : number_cell(std::nan(""), ""));
+  if (columns.code) row.push_back(code_cell(least));
+  if (columns.timed) row.push_back(seconds_cell(sum.elapsed_ms));
+  return row;
+}
+
+}  // namespace
+
 Html kernel_overview(const RunRecord& record) {
   if (record.kernels.empty() && !record.depths.empty()) return {};  // none was asked for
+  // Of each operation, those that passed: one kernel of an operation goes to the last group.
+  const bool grouped = record.kernels.size() > kFewKernels;
+  std::map<std::string, std::int64_t> passed;
+  for (const KernelRecord& k : record.kernels) passed[k.operation] += k.verdict == Verdict::pass;
+  constexpr const char* kSingle = "operations of one kernel";
+  const auto group_of = [&](const KernelRecord& k) -> std::string {
+    if (!grouped || k.verdict != Verdict::pass) return {};
+    return passed[k.operation] > 1 ? k.operation : kSingle;
+  };
   std::vector<const KernelRecord*> kernels;
   for (const KernelRecord& k : record.kernels) kernels.push_back(&k);
-  std::stable_sort(kernels.begin(), kernels.end(), [](const auto* a, const auto* b) {
-    return std::tuple(-severity(a->verdict), a->operation) <
-           std::tuple(-severity(b->verdict), b->operation);
+  std::ranges::stable_sort(kernels, {}, [&](const KernelRecord* k) {
+    return std::tuple(-severity(k->verdict), group_of(*k) == kSingle, k->operation);
   });
-  Table table;
-  table.head = {"verdict", "kernel",           "operation",
-                "cases",   "outputs compared", "error without cancellation, in ulp"};
-  const bool any_failed =
-      std::ranges::any_of(kernels, [](const KernelRecord* k) { return k->failed + k->errors > 0; });
-  if (any_failed) table.head.insert(table.head.begin() + 4, "of them failed");
-  const bool code_ran =
-      std::ranges::any_of(kernels, [](const KernelRecord* k) { return !k->code.empty(); });
-  if (code_ran) table.head.push_back("code run");
-  const bool timed =
-      std::ranges::any_of(kernels, [](const KernelRecord* k) { return k->elapsed_ms > 0; });
-  if (timed) table.head.push_back("seconds of workers");
+  Columns columns;
   for (const KernelRecord* k : kernels) {
-    table.rows.push_back({Cell{badge(k->verdict)}, Cell{link_to(*k)}, cell(k->operation),
-                          count_cell(k->cases), count_cell(k->compared), error_cell(record, *k)});
-    if (any_failed) {
-      table.rows.back().insert(table.rows.back().begin() + 4, count_cell(k->failed + k->errors));
+    columns.failed |= k->failed + k->errors > 0;
+    columns.code |= !k->code.empty();
+    columns.timed |= k->elapsed_ms > 0;
+  }
+  Table table;
+  table.head = titles(columns);
+  table.caption =
+      "99 % within: so close to exact are 99 % of the outputs where values have one "
+      "sign, in ulp of the narrowest format that is not exact.";
+  if (columns.timed) table.caption += " Time: of all cases, one after the other.";
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::string group = group_of(*kernels[i]);
+    if (!group.empty() && (i == 0 || group_of(*kernels[i - 1]) != group)) {
+      std::vector<const KernelRecord*> members;
+      for (std::size_t j = i; j < kernels.size() && group_of(*kernels[j]) == group; ++j)
+        members.push_back(kernels[j]);
+      if (members.size() > 1)
+        table.groups[table.rows.size()] = group_row(record, members, group, columns);
     }
-    if (code_ran) table.rows.back().push_back(code_cell(*k));
-    if (timed)
-      table.rows.back().push_back(
-          number_cell(k->elapsed_ms / 1000, fmt::format("{:.1f}", k->elapsed_ms / 1000)));
+    table.rows.push_back(kernel_row(record, *kernels[i], columns));
   }
   Html html = figure_around("Verdicts and errors", overview_finding(record), to_html(table));
-  constexpr std::size_t kFewKernels = 8;
-  if (kernels.size() <= kFewKernels) return html;
+  if (!grouped) return html;
   Html filter = element("label", Html{"Show only kernels, operations and verdicts with "
                                       "<input type=\"search\"/>"});
   return element("p", filter, "class=\"filter\" hidden=\"hidden\"") + html;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "reports/card.h"
 #include "reports/record/escape.h"
 
 namespace plumbline {
@@ -118,6 +117,25 @@ FigureTable numbers_of(const Table& table) {
   return out;
 }
 
+Html cells_of(const std::vector<Cell>& row) {
+  Html cells;
+  for (const Cell& c : row) {
+    std::string attributes;
+    if (c.number || c.tone != Tone::none) {
+      attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
+                               c.number && c.tone != Tone::none ? " " : "", name(c.tone));
+    }
+    // What a column is sorted by: the number itself, where the text is rounded or has a unit.
+    if (std::isfinite(c.value)) {
+      const std::string value = number_text(c.value);
+      if (value != c.content.text)
+        attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
+    }
+    cells += element("td", c.content, attributes);
+  }
+  return cells;
+}
+
 }  // namespace
 
 Html to_html(const Table& table) {
@@ -126,29 +144,19 @@ Html to_html(const Table& table) {
     const bool numbers = !table.rows.empty() && table.rows.front()[i].number;
     head += element("th", table.head[i], numbers ? "scope=\"col\" class=\"n\"" : "scope=\"col\"");
   }
-  for (const std::vector<Cell>& row : table.rows) {
-    Html cells;
-    for (const Cell& c : row) {
-      std::string attributes;
-      if (c.number || c.tone != Tone::none) {
-        attributes = fmt::format("class=\"{}{}{}\"", c.number ? "n" : "",
-                                 c.number && c.tone != Tone::none ? " " : "", name(c.tone));
-      }
-      // What a column is sorted by: the number itself, where the text is rounded or has a unit.
-      if (std::isfinite(c.value)) {
-        const std::string value = number_text(c.value);
-        if (value != c.content.text)
-          attributes += fmt::format("{}data-v=\"{}\"", attributes.empty() ? "" : " ", value);
-      }
-      cells += element("td", c.content, attributes);
-    }
-    body += element("tr", cells);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto group = table.groups.find(i);
+    if (group != table.groups.end())
+      body += element("tr", cells_of(group->second), "class=\"group\"");
+    body += element("tr", cells_of(table.rows[i]));
   }
   Html content;
-  if (!table.caption.empty()) content += element("caption", table.caption);
   content += element("thead", element("tr", head));
   content += element("tbody", body);
-  Html html = element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
+  // Not a <caption>: that is as wide as the table, and would be cut where the table is.
+  Html html;
+  if (!table.caption.empty()) html += element("p", table.caption, "class=\"note\"");
+  html += element("div", element("table", content), "class=\"scroll\" tabindex=\"0\"");
   html.tables.push_back(numbers_of(table));
   return html;
 }
@@ -202,7 +210,9 @@ Html heading(const std::string& title, const std::string& finding) {
 
 Html to_html(const Figure& figure) {
   const auto given = [](const Axis& axis) {
-    return nlohmann::ordered_json{{"title", axis.title}, {"log", axis.log}};
+    nlohmann::ordered_json json = {{"title", axis.title}, {"log", axis.log}};
+    if (std::isfinite(axis.limit)) json["limit"] = axis.limit;
+    return json;
   };
   nlohmann::ordered_json chart = {{"x", given(figure.x)}, {"y", given(figure.y)}};
   chart["x"]["column"] = figure.x_column;
@@ -228,10 +238,6 @@ Html figure_around(const std::string& title, const std::string& finding, const H
   html += content;
   if (numbers) html += folded(*numbers);
   return element("figure", titled(html, title));
-}
-
-std::string bound_text(double share) {
-  return std::isinf(share) ? "must be exact" : share_text(share);
 }
 
 }  // namespace plumbline

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<Cell>> rows;
   std::string caption{};
+  // Lines that sum up the rows from this one on. They are not among the numbers, and not sorted.
+  std::map<std::size_t, std::vector<Cell>> groups{};
 };
 
 Html to_html(const Table& table);
@@ -72,12 +75,14 @@ Html to_text(const Table& table);
 struct Axis {
   std::string title;
   bool log = false;
+  double limit = std::numeric_limits<double>::quiet_NaN();  // what lies beyond is not drawn
 };
 
 struct Series {
   std::string label;
   int column = 1;              // of the figure's table
-  std::string style = "line";  // how page.js draws it: line, dots, dashed, steps, expected
+  std::string style = "line";  // how page.js draws it: line, dots, dashed, guide, steps,
+                               // expected
   std::string color = "blue";  // a name in page.css: blue, orange, vermillion, green, gray, purple
 };
 
@@ -98,6 +103,4 @@ Html to_html(const Figure& figure);
 Html figure_around(const std::string& title, const std::string& finding, const Html& content,
                    const Table* folded = nullptr);
 
-// How much of its bound was used: "22 %", "64 x", "must be exact" where none was allowed.
-std::string bound_text(double share);
 }  // namespace plumbline

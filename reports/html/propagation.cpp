@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "oracles/stages/output_vectors.h"
 #include "reports/html/sections.h"
@@ -60,8 +61,8 @@ Html stages(const PropagationRecord& p) {
   Waterfall whole, kernel;
   for (const StageRecord& s : p.stages) {
     const bool own = s.kind != "quantization";  // of the inputs, before the kernel
-    table.rows.push_back({cell(s.name), cell(s.kind), figure_of(s.alone), figure_of(s.without),
-                          share_cell(s.in_order), whole.step(s.in_order),
+    table.rows.push_back({cell(s.name), cell(kind_text(s.kind)), figure_of(s.alone),
+                          figure_of(s.without), share_cell(s.in_order), whole.step(s.in_order),
                           own ? share_cell(s.own_in_order) : figure_of(std::nan("")),
                           own ? kernel.step(s.own_in_order) : cell(""),
                           own ? share_cell(s.own_any_order) : figure_of(std::nan(""))});
@@ -80,8 +81,8 @@ Html parts(const PropagationRecord& p) {
   table.head = {"part", "relative error", "share", "0 … all of it"};
   Waterfall whole;
   for (const ErrorPartRecord& part : p.parts)
-    table.rows.push_back({cell(part.name), figure_of(part.relative), share_cell(part.share),
-                          whole.step(part.share)});
+    table.rows.push_back({cell(kind_text(part.name)), figure_of(part.relative),
+                          share_cell(part.share), whole.step(part.share)});
   const auto largest = std::max_element(
       p.parts.begin(), p.parts.end(),
       [](const ErrorPartRecord& a, const ErrorPartRecord& b) { return a.share < b.share; });
@@ -89,7 +90,7 @@ Html parts(const PropagationRecord& p) {
       "Parts of the error",
       fmt::format("Most of it, {}, is {}. In quadrature the stages alone make {:.2f} of the joint "
                   "error; the interaction of the kernel's own is {}.",
-                  percent_text(largest->share), largest->name, p.root_sum_square,
+                  percent_text(largest->share), kind_text(largest->name), p.root_sum_square,
                   percent_text(p.interaction)),
       to_html(table));
 }
@@ -134,6 +135,24 @@ Series curve(const std::string& name, std::size_t i) {
           kColors[i % kColors.size()]};
 }
 
+// What grows as the square root of the size and as the size itself, from the first point of the
+// first curve on: two more columns, drawn as guides.
+void add_guides(Figure& figure) {
+  std::vector<std::vector<Cell>>& rows = figure.table.rows;
+  constexpr std::size_t kFewestPoints = 3;
+  if (rows.size() < kFewestPoints || !figure.x.log || figure.series.empty()) return;
+  const auto column = static_cast<std::size_t>(figure.series.front().column);
+  const double x = rows.front()[0].value, y = rows.front()[column].value;
+  if (!(x > 0) || !(y > 0)) return;
+  for (const auto& [name, exponent, color] :
+       {std::tuple{"slope 1/2", 0.5, "gray"}, std::tuple{"slope 1", 1.0, "soft"}}) {
+    figure.table.head.emplace_back(name);
+    figure.series.push_back({name, static_cast<int>(figure.table.head.size()) - 1, "guide", color});
+    for (std::vector<Cell>& row : rows)
+      row.push_back(figure_of(y * std::pow(row[0].value / x, exponent)));
+  }
+}
+
 // A curve where the field is a number, else the table alone.
 Html sweep(const SweepTable& swept) {
   Figure figure;
@@ -160,6 +179,7 @@ Html sweep(const SweepTable& swept) {
     if (stages) cells.push_back(cell(row.largest));
     table.rows.push_back(std::move(cells));
   }
+  if (swept.numeric()) add_guides(figure);
   return swept.numeric() ? to_html(figure)
                          : figure_around(figure.title, figure.finding, to_html(table));
 }
@@ -185,6 +205,7 @@ Html depth(const DepthRecord& d) {
           figure_of(layer < curve.relative.size() ? curve.relative[layer] : std::nan("")));
     figure.table.rows.push_back(std::move(row));
   }
+  add_guides(figure);
   return to_html(figure);
 }
 
@@ -192,7 +213,11 @@ Html depth(const DepthRecord& d) {
 Html growth(const DepthRecord& d) {
   if (d.curves.empty()) return {};
   Table table;
-  table.caption = d.stack;
+  const char* const step = d.steps.empty() ? "layer" : "step";
+  table.caption = fmt::format(
+      "{}. The error grows as {}s^slope, and a {} multiplies errors by e^growth. Predicted is "
+      "what the {}s' own errors come to.",
+      d.stack, step, step, step);
   table.head = {"arithmetic", "error at the end", "slope",
                 "growth",     "predicted",        "measured / predicted"};
   for (const DepthCurve& c : d.curves) {
@@ -204,7 +229,6 @@ Html growth(const DepthRecord& d) {
   }
   const DepthCurve& first = d.curves.front();
   const double end = first.relative.empty() ? std::nan("") : first.relative.back();
-  const char* step = d.steps.empty() ? "layer" : "step";
   return figure_around(
       fmt::format("Sum of the errors of single {}s", step),
       fmt::format("{}: the error grows as {}s^{:.2f}, where independent errors have 0.5 and "

@@ -41,7 +41,10 @@ std::string kernel_anchor(std::string_view kernel);
 // Of a kernel (html/cards.cpp, html/errors.cpp, html/error_map.cpp, html/magnitude.cpp,
 // html/coverage.cpp).
 Html cards(const RunRecord& record, const KernelRecord& kernel);
-Html source_lines(const SourceExcerpt& excerpt);
+// What the first screen has of a card: the cause, the values, the source, and what to type. Where
+// that is there (is_in_lead), the card of the kernel says the rest.
+Html card_in_lead(const Counterexample& card);
+bool is_in_lead(const RunRecord& record, const Counterexample& card);
 Html error_histogram(const RunRecord& record, const KernelRecord& kernel);
 Html error_quantiles(const RunRecord& record, const KernelRecord& kernel);
 Html error_by_length(const RunRecord& record, const KernelRecord& kernel);

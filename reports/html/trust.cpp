@@ -176,6 +176,15 @@ Html environment_section(const RunRecord& record) {
     add("missing shards", fmt::format("{}", fmt::join(record.missing_shards, ", ")));
   for (const auto& [key, value] : record.environment) add(key, value);
   add("time", record.elapsed_ms > 0 ? fmt::format("{:.1f} s", record.elapsed_ms / 1000) : "");
+  for (const PlaceRecord& place : record.places) {
+    add("date", place.date);
+    add("processor", place.processor);
+    add("instruction set", place.instruction_set);
+    if (!place.commit.empty()) {
+      add("commit of the repository",
+          place.commit + (place.uncommitted_changes ? ", with uncommitted changes" : ""));
+    }
+  }
   Table builds;
   builds.head = {"kernel", "source", "PTX"};
   for (const KernelRecord& k : record.kernels) {

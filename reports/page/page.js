@@ -15,6 +15,7 @@
     const tones = { "✓": "pass", "!": "near", "✗": "fail", "–": "off" };
     const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     const [titles, ...rows] = lines(numbers);
+    if (titles.length > 8 && rows.every((row) => row.slice(1).every((text) => text.length < 12))) table.className = "matrix";
     const kind = (text) => tones[text[0]] || (Number.isNaN(parseFloat(text)) ? "" : "n");
     titles.forEach((title, column) => {
       const cell = document.createElement("th");
@@ -38,7 +39,16 @@
     scroll.append(table);
     numbers.hidden = true;
     numbers.after(scroll);
+    sizes.observe(scroll);
   }
+
+  // What is wider than its place says that it can be scrolled.
+  const sizes = new ResizeObserver((entries) => {
+    requestAnimationFrame(() => {
+      for (const { target } of entries) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 1);
+    });
+  });
+  for (const element of document.querySelectorAll(".scroll, pre:not(.rows)")) sizes.observe(element);
 
   function short(number) {
     if (number === 0) return "0";
@@ -46,28 +56,57 @@
     return size >= 1e5 || size < 1e-3 ? number.toExponential(0).replace("e+", "e") : String(Number(number.toPrecision(3)));
   }
 
-  // On a logarithmic axis only powers of ten are named; on a short one their double and half of the next as well.
-  function tick(at, index, ticks) {
-    const decades = Math.log10(ticks[ticks.length - 1].value / ticks[0].value);
-    const lead = at / Math.pow(10, Math.floor(Math.log10(at) + 1e-9));
-    const named = decades > 3 ? [1] : [1, 2, 5];
-    return named.some((one) => Math.abs(lead - one) < 1e-6) ? short(at) : "";
+  // The lines of a logarithmic axis, each with its name: powers of ten, or of a short axis their double and half of the next as well.
+  function decades(low, high) {
+    const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high)), span = Math.log10(high / low);
+    const step = Math.ceil(span / 9), tenths = Array.from({ length: 90 }, (_, i) => 1 + i / 10);
+    for (const leads of span >= 2 ? [[1]] : [[1, 2, 5], tenths.filter(Number.isInteger), tenths]) {
+      const ticks = [];
+      for (let power = first; power <= last; power++) {
+        for (const lead of leads) {
+          const value = lead * Math.pow(10, power);
+          if (power % step === 0 && value >= low && value <= high) ticks.push({ value });
+        }
+      }
+      if (ticks.length > 1) return ticks;
+    }
+    return [{ value: low }, { value: high }];
   }
 
-  function axis(given) {
+  // From a little below the least value to a little above the largest one: no point is on the frame.
+  function range(given, values) {
+    const shown = values.filter((value) => Number.isFinite(value) && (!given.log || value > 0) && !(value > given.limit));
+    if (!shown.length) return null;
+    let low = shown.reduce((a, b) => Math.min(a, b)), high = shown.reduce((a, b) => Math.max(a, b));
+    if (given.log) {
+      const room = Math.max(Math.pow(high / low, 0.04), 1.15);
+      return { low: low / room, high: high * room };
+    }
+    const room = 0.04 * (high - low || Math.abs(high) || 1);
+    return { low: low - room, high: high + room };
+  }
+
+  function axis(given, values) {
     const scale = {
       type: given.log ? "logarithmic" : "linear",
       title: { display: true, text: given.title, color: color("soft") },
       grid: { color: color("line"), borderColor: color("soft") },
       ticks: { color: color("soft"), maxRotation: 0, autoSkipPadding: 12 },
     };
-    scale.ticks.callback = given.log ? tick : short;
+    scale.ticks.callback = (at) => short(at);
+    const ends = range(given, values);
+    if (!ends) return scale;
+    scale.min = ends.low;
+    scale.max = ends.high;
+    scale.ticks.includeBounds = false;
+    if (given.log) scale.afterBuildTicks = (scale) => { scale.ticks = decades(scale.min, scale.max); };
     return scale;
   }
 
   const styles = {
     line: { showLine: true, pointRadius: 2.5, borderWidth: 2 },
     dots: { showLine: false, pointRadius: 3.5, pointStyle: "rectRot" },
+    guide: { showLine: true, pointRadius: 0, borderWidth: 1, borderDash: [2, 4] },
     dashed: { showLine: true, pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
     expected: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
     steps: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5 },
@@ -87,14 +126,18 @@
     const given = JSON.parse(figure.dataset.chart);
     const rows = lines(figure.querySelector(".rows")).slice(1);
     const canvas = figure.querySelector("canvas");
+    const datasets = given.series.map((series) => dataset(series, rows, given.x));
+    // Guides do not widen what is measured.
+    const measured = datasets.filter((_, i) => !["guide", "dashed"].includes(given.series[i][2]));
+    const values = (of) => measured.flatMap((one) => one.data.filter((point) => point.y !== null).map((point) => point[of]));
     charts.set(figure, new Chart(canvas, {
       type: "scatter",
-      data: { datasets: given.series.map((series) => dataset(series, rows, given.x)) },
+      data: { datasets },
       options: {
         animation: false,
         maintainAspectRatio: false,
         interaction: { mode: "nearest", axis: "x", intersect: false },
-        scales: { x: axis(given.x), y: axis(given.y) },
+        scales: { x: axis(given.x, values("x")), y: axis(given.y, values("y")) },
         plugins: {
           legend: { display: given.series.length > 1, position: "bottom", align: "start",
             labels: { color: color("ink"), usePointStyle: true, boxWidth: 8, boxHeight: 8, padding: 14 } },
@@ -146,6 +189,7 @@
     const down = head.getAttribute("aria-sort") !== "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    for (const group of body.querySelectorAll(".group")) group.remove(); // it sums up the rows below it
     const rows = Array.from(body.rows), column = head.cellIndex;
     // The number where the text is rounded or has a unit.
     const key = (row) => row.cells[column].dataset.v || row.cells[column].textContent;
@@ -190,7 +234,7 @@
       const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
       const keep = (text) => words.every((word) => text.toLowerCase().includes(word));
       for (const row of document.querySelectorAll("#kernels ~ figure tbody tr")) {
-        row.hidden = !keep(row.textContent);
+        row.hidden = row.matches(".group") ? words.length > 0 : !keep(row.textContent);
         const link = row.querySelector("a");
         const kernel = link && document.getElementById(link.hash.slice(1));
         if (kernel) kernel.hidden = row.hidden;

@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "oracles/formats/format.h"
+#include "oracles/reference/output_tally.h"
 #include "reports/record/separation.h"
 
 namespace plumbline {
@@ -92,6 +97,25 @@ bool by_name(std::string_view word, Claim& claim) {
                    word, claim);
 }
 
+bool is_coarse(const CaseRecord& test_case, const OutputRecord& output) {
+  constexpr double kCoarse = 0.01;
+  constexpr std::int64_t kFewestOutputs = 8;
+  const OutputVerdict& v = output.verdict;
+  const std::optional<FormatId> id = format_by_name(output.format);
+  if (test_case.value_class != "positive" || test_case.verdict != Verdict::pass || !id)
+    return false;
+  const std::int64_t all =
+      std::accumulate(v.magnitudes.begin(), v.magnitudes.end(), std::int64_t{0});
+  if (v.worst_relative < kCoarse || all < kFewestOutputs) return false;
+  // An ulp is at least so much of a number, and half of the outputs are in this cell or beyond.
+  const double ulp = std::ldexp(1.0, -format(*id).precision());
+  std::int64_t beyond = 0;
+  std::size_t median = v.magnitudes.size();
+  while (median > 0 && 2 * beyond < all) beyond += v.magnitudes[--median];
+  const int start = static_cast<int>(median) - OutputTally::kFirstBinade - 1;
+  return median > 0 && std::ldexp(ulp, start) >= kCoarse;
+}
+
 namespace {
 
 void add(KernelRecord& kernel, const CaseRecord& test_case) {
@@ -128,10 +152,7 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
       kernel.worst_share = v.worst_share;
       kernel.worst_case = test_case.text;
     }
-    // What arithmetic within its contract costs is not seen where the contract is broken, nor where
-    // values were made to underflow, overflow or be hidden.
-    const bool plain = test_case.value_class == "normal" || test_case.value_class == "positive";
-    if (plain && test_case.verdict == Verdict::pass && v.worst_relative > kernel.worst_relative) {
+    if (is_coarse(test_case, output) && v.worst_relative > kernel.worst_relative) {
       kernel.worst_relative = v.worst_relative;
       kernel.least_accurate_case = fmt::format("{} [{}]", test_case.text, test_case.device);
     }

@@ -227,9 +227,8 @@ struct KernelRecord {
   // were and were not.
   std::int64_t sampled_cases = 0, sampled = 0, unsampled = 0;
   double worst_ulp = 0, worst_share = 0;
-  std::string worst_case;  // text of the case with the largest share
-  double worst_relative =
-      0;  // of admissible outputs whose terms hardly cancel, beyond output rounding
+  std::string worst_case;           // text of the case with the largest share
+  double worst_relative = 0;        // largest of an output that is_coarse; 0 where none is
   std::string least_accurate_case;  // where that is, with its device
   double elapsed_ms = 0;            // goes to the object `circumstances`
 };
@@ -298,6 +297,11 @@ std::string stop_text(std::int64_t failures);
 // Why a record is not all of its plan: "the run did not end: 4 of 9 planned cases are here". Empty
 // where it is; a search has no plan.
 std::string describe_incomplete(const RunRecord& record);
+
+// Whether the contract's own arithmetic loses so much that an engineer wants to know: of a case
+// that passes, with values of one sign, at least half of the output is 1 % or more from exact. A
+// few elements say nothing of it: a term may be nearly 0 there, or an activation.
+bool is_coarse(const CaseRecord& test_case, const OutputRecord& output);
 
 // Adds up the cases of each kernel into its KernelRecord (counts and worst values; not the
 // verdict's evidence rules).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which lines of source a card shows.
 #include "reports/excerpt.h"
+#include "reports/places.h"
 
 #include <gmock/gmock.h>
 
@@ -131,6 +132,17 @@ TEST_F(Excerpt, HoldsNothingThatATerminalObeys) {
   EXPECT_EQ(line, readable(line));
   EXPECT_LE(line.size(), 120u);
   EXPECT_THAT(line, HasSubstr("x = 1;"));
+}
+
+// Paths of a person's own folders are named from where the person is, in every text of a report.
+TEST(RelativePaths, StandInTextsForAbsoluteOnes) {
+  EXPECT_EQ(with_relative_paths("race at /me/k/a.cu:3 (/me/k/b.cu:4), not /x/me/k/c", "/me"),
+            "race at k/a.cu:3 (k/b.cu:4), not /x/me/k/c");
+  EXPECT_EQ(with_relative_paths("at /me/a", "/"), "at /me/a");
+  RunRecord record;
+  record.cases.emplace_back().reason = "race at /me/k/a.cu:3";
+  EXPECT_FALSE(with_relative_paths(record, "/you"));
+  EXPECT_EQ(with_relative_paths(record, "/me")->cases[0].reason, "race at k/a.cu:3");
 }
 
 }  // namespace

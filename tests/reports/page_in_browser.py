@@ -8,7 +8,7 @@
 
 A probe is added to a copy of each page, and its hash to the page's own content security policy, which stays in force. It unfolds
 and draws everything as for printing, then reports: errors, blocked or made requests, charts without a drop of ink, charts without numbers, numbers that were not made a table, and a sample that takes too
-many pages of paper.
+many pages of paper, what is cut off with no hint on a phone, and what is cut off on paper.
 Exits with 77 (skipped) where there is no Chromium.
 """
 import argparse
@@ -45,6 +45,7 @@ addEventListener("load", () => {
     for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3]) inks.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
     return inks.size < 3; // text and grid alone are two
   });
+  setTimeout(() => { // once sizes were observed
   const result = document.createElement("pre");
   result.id = "probe";
   result.textContent = JSON.stringify({
@@ -55,10 +56,45 @@ addEventListener("load", () => {
     requests: performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 80)).filter((name) => !name.startsWith("data:")),
     wide: document.documentElement.scrollWidth > innerWidth ? document.documentElement.scrollWidth : 0,
     milliseconds: Math.round(performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd),
+    unmarked: Array.from(document.querySelectorAll(".scroll, pre:not(.rows)"))
+      .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.classList.contains("cut")).map((element) => element.textContent.slice(0, 60)),
+    axes: charts.flatMap((figure) => badly_framed(figure).map((what) => title(figure) + ": " + what)),
+    paper: cut_on_paper(),
     heard,
   });
   document.body.append(result);
+  }, 2000);
 });
+
+// Points on the frame of a chart, and lines of its grid without a name.
+function badly_framed(figure) {
+  const chart = Chart.getChart(figure.querySelector("canvas")), area = chart.chartArea, found = [];
+  const given = JSON.parse(figure.dataset.chart);
+  chart.data.datasets.forEach((set, i) => {
+    if (["guide", "dashed"].includes(given.series[i][2])) return;
+    for (const [at, point] of chart.getDatasetMeta(i).data.entries()) {
+      if (given.y.log && !(set.data[at].y > 0)) continue; // 0 is below every power of ten
+      const { x, y } = point.getProps(["x", "y"], true);
+      if (Math.min(Math.abs(x - area.left), Math.abs(x - area.right), Math.abs(y - area.top), Math.abs(y - area.bottom)) < 2) found.push("a point on the frame");
+    }
+  });
+  for (const scale of Object.values(chart.scales)) {
+    if (scale.type === "logarithmic" && scale.ticks.some((tick) => !tick.label)) found.push("a line of the grid without a name");
+    if (scale.ticks.length < 2) found.push("fewer than two names on an axis");
+  }
+  return [...new Set(found)];
+}
+
+// The titles of tables and texts that would not fit a sheet of A4, by the page's own rules for paper.
+function cut_on_paper() {
+  for (const sheet of document.styleSheets)
+    for (const rule of sheet.cssRules) if (rule.media && rule.media.mediaText === "print") rule.media.mediaText = "screen";
+  document.body.style.width = "700px";
+  if (getComputedStyle(document.querySelector("nav")).display !== "none") return ["links, which lead nowhere on paper"];
+  return Array.from(document.querySelectorAll("table, pre:not(.rows)"))
+    .filter((element) => Math.max(element.getBoundingClientRect().right, element.getBoundingClientRect().left + element.scrollWidth) > 705)
+    .map((element) => { const figure = element.closest("figure"); return figure ? figure.querySelector("h3, h4").textContent : element.textContent.slice(0, 60); });
+}
 """
 
 
@@ -113,6 +149,9 @@ def examine(browser, page):
     if result["text"]:
         complaints.append(f"{result['text']} tables are still text on paper")
     complaints += [f"request: {name}" for name in result["requests"]]
+    complaints += [f"wider than its place, and does not say so: {text}" for text in result["unmarked"]]
+    complaints += result["axes"]
+    complaints += [f"wrong on paper: {title}" for title in result["paper"]]
     complaints += result["heard"]
     if not result["charts"]:
         complaints.append("no charts")

@@ -25,6 +25,11 @@ int main(int argc, char** argv) {
   write("passing.html", report_html(passing_record()));
   write("large.html", report_html(large_record()));
   write("large_passing.html", report_html(large_record(0)));
+  // As many classes of shapes and values as large plans have.
+  RunRecord wide = failing_record();
+  for (std::size_t i = 0; i < wide.cases.size(); ++i)
+    wide.cases[i].shape_class = fmt::format("tile_minus_{}", i % 19);
+  write("wide.html", report_html(wide));
   write("propagation.html", report_html(propagation_run()));
   write("failing.junit.xml", junit_xml(failing_record(), false));
   RunRecord findings = record_with_findings({88, 90});

@@ -218,6 +218,28 @@ TEST(Markdown, ShowsTheTableAndTheCard) {
   EXPECT_THAT(text, HasSubstr("FAIL  gemm_bf16   bound / ties"));
 }
 
+// Of a kernel that passes: no share of a bound that every kernel of its arithmetic reaches, and no
+// error of sums that cancel.
+TEST(Markdown, SaysNoErrorThatTellsNothing) {
+  RunRecord record = sample_record();
+  std::erase_if(record.cases, [](const CaseRecord& c) { return c.verdict != Verdict::pass; });
+  for (CaseRecord& c : record.cases) {
+    c.outputs[0].verdict.worst_share = 1;
+    c.outputs[0].verdict.worst_ulp = 6.694e76;
+  }
+  const auto line_of = [](RunRecord& r) {
+    r.kernels = {without_cases(r.kernels[0])};
+    r.counterexamples.clear();
+    summarize(r);
+    const std::string text = summary_markdown(r);
+    const std::size_t start = text.find("| pass |");
+    return text.substr(start, text.find('\n', start) - start);
+  };
+  EXPECT_EQ(line_of(record), "| pass | `gemm_bf16` | 2 | 128 |  |");
+  record.cases.push_back(sample_case("gemm_bf16 m=2", Verdict::pass, "positive"));
+  EXPECT_EQ(line_of(record), "| pass | `gemm_bf16` | 3 | 192 | 0.5 ulp of bf16 |");
+}
+
 TEST(Markdown, SaysWhyAKernelIsMistrusted) {
   RunRecord record = sample_record();
   record.kernels[0].reasons = {"probes on emulator find 10 bits"};

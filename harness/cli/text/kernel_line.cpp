@@ -21,19 +21,14 @@ std::string error_text(const KernelRecord& k, const std::optional<Representative
                        bool wide) {
   if (k.errors > 0 && k.errors == k.cases) return "nothing could be judged";
   if (k.compared == 0) return "";
-  if (k.worst_share > 1 && !std::isinf(k.worst_share)) {
-    return fmt::format("{}{} what is allowed", wide ? "largest error " : "",
-                       share_text(k.worst_share));
-  }
+  if (k.worst_share > 1 && !std::isinf(k.worst_share))
+    return (wide ? "largest error " : "") + describe_excess(k);
   if (k.verdict == Verdict::fail || std::isinf(k.worst_share)) return "";  // not by its size
-  if (!error) {
-    return fmt::format("{}{} of {}", wide ? "largest error " : "", share_text(k.worst_share),
-                       wide ? "what is allowed" : "allowed");
-  }
+  if (k.worst_ulp == 0) return "exact";
+  if (!error) return "";
   if (!wide) return ulp_text(error->ulp);
-  return error->ulp == 0
-             ? "exact where nothing cancels"
-             : fmt::format("{} of {} where nothing cancels", ulp_text(error->ulp), error->format);
+  return error->ulp == 0 ? "99 % exact"
+                         : fmt::format("99 % within {} of {}", ulp_text(error->ulp), error->format);
 }
 
 // "3.2M" where a column is narrow.
@@ -79,28 +74,6 @@ KernelColumns kernel_columns(const std::vector<KernelRecord>& kernels, int width
   return columns;
 }
 
-std::optional<RepresentativeError> representative_error(const RunRecord& record,
-                                                        const std::string& kernel) {
-  std::map<std::pair<int, std::string>, RepresentativeError> errors;  // by bits and format
-  for (const CaseRecord& c : record.cases) {
-    if (c.kernel != kernel || c.value_class != "positive") continue;
-    for (const OutputRecord& output : c.outputs) {
-      const auto id = format_by_name(output.format);
-      if (!id || output.verdict.compared == 0) continue;
-      RepresentativeError& error = errors[{format(*id).storage_bits, output.format}];
-      error = {std::max(error.ulp, output.verdict.worst_ulp), output.format};
-    }
-  }
-  std::optional<RepresentativeError> representative;
-  for (const auto& [of, error] : errors) {
-    if (!representative || representative->ulp == 0) representative = error;
-  }
-  const auto own = std::ranges::find(record.kernels, kernel, &KernelRecord::name);
-  const KernelRecord known = own == record.kernels.end() ? KernelRecord() : *own;
-  if (representative && !is_meaningful(representative->ulp, known)) representative.reset();
-  return representative;
-}
-
 std::string kernel_figures(const KernelRecord& k, const std::optional<RepresentativeError>& error,
                            const KernelColumns& columns) {
   const bool wide = is_wide(columns);
@@ -114,7 +87,9 @@ std::string kernel_figures(const KernelRecord& k, const std::optional<Representa
   const std::string cases = k.cases == 1 ? "case " : "cases";
   add(fmt::format("{:>{}} {}", count_text(k.cases), columns.cases, cases));
   add(fmt::format("{:>{}} {}", compared_text(k, columns), columns.compared,
-                  wide ? "outputs compared" : "compared"));
+                  !wide             ? "compared"
+                  : k.compared == 1 ? "output compared "
+                                    : "outputs compared"));
   add(error_text(k, error, wide));
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -135,8 +110,12 @@ std::vector<std::string> kernel_details(const KernelRecord& k) {
   lines.push_back(fmt::format(
       "{} outputs, {} compared with exact values, {} bounded, {} undecided, referee {} of {} agree",
       k.outputs, k.compared, k.bounded, k.undecided, k.refereed - k.disagreements, k.refereed));
-  if (!std::isinf(k.worst_share))
-    lines.push_back(fmt::format("worst error {} of what is allowed", share_text(k.worst_share)));
+  // A share of 1 is reached by every kernel of an arithmetic that the contract fixes.
+  if (k.worst_share > 1 && !std::isinf(k.worst_share)) {
+    lines.push_back("largest error: " + describe_excess(k));
+  } else if (k.worst_share < 0.995) {
+    lines.push_back(fmt::format("largest error: {} of its bound", share_text(k.worst_share)));
+  }
   std::map<std::string, std::vector<std::string>> unrepeated;  // loops, and the devices
   for (const auto& [device, code] : k.code) {
     if (!code.unrepeated.empty())

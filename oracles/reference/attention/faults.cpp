@@ -370,8 +370,7 @@ bool starts_at(const Setting& at, double maximum) {
 bool starts_at_sink(const Setting& at) {
   const AttentionHead& head = at.plan.head;
   at.plan.restart_parts = false;
-  return head.has_sink && std::isfinite(head.sink) &&
-         starts_at(at, static_cast<double>(head.sink));
+  return head.has_sink && std::isfinite(head.sink) && starts_at(at, static_cast<double>(head.sink));
 }
 
 struct Fault {

@@ -121,6 +121,25 @@ TEST(Manifest, TheShippedContractIsTheKernels) {
   EXPECT_TRUE(contract.deterministic && contract.odd_symmetric && contract.position_independent);
 }
 
+// PTX converts f32 to FP8 by .satfinite alone.
+TEST(Manifest, Fp8OutputsSaturateUnlessItSaysOtherwise) {
+  const auto overflow = [](const std::string& output, const std::string& format) {
+    std::string text =
+        replaced(read_file(shipped_manifest_path()),
+                 "output   = { rounding = \"nearest even\", overflow = \"special\" }", output);
+    text = replaced(text, "d    = \"{out}\"", "d = \"" + format + "\"");
+    const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+    EXPECT_TRUE(manifest.ok()) << manifest.error().text();
+    return manifest->contract(Problem(manifest->schema()), "d").output.overflow;
+  };
+  for (const char* silent : {"", "output = { rounding = \"toward zero\" }"}) {
+    EXPECT_EQ(overflow(silent, "e4m3"), Overflow::saturate) << silent;
+    EXPECT_EQ(overflow(silent, "e5m2"), Overflow::saturate) << silent;
+    EXPECT_EQ(overflow(silent, "bf16"), Overflow::to_special) << silent;
+  }
+  EXPECT_EQ(overflow("output = { overflow = \"special\" }", "e4m3"), Overflow::to_special);
+}
+
 TEST(Manifest, EntryIsPickedByTheProblem) {
   const Manifest manifest = shipped();
   const KernelLaunch& launch = manifest.launches[0];

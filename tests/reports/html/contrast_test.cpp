@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "reports/html/html.h"
 #include "reports/html/page_files.h"
+#include "tests/reports/html/page_samples.h"
 
 namespace plumbline {
 namespace {
@@ -86,6 +88,7 @@ TEST(Contrast, OfEveryTextOnEveryBackgroundIsEnough) {
     ASSERT_TRUE(std::regex_match(text, kVariable)) << text;
     for (const std::string& background : values_of("background")) {
       if (background == "none" || background == "currentColor" ||
+          background.starts_with("var(--on") ||  // of the error map, below
           background.starts_with("linear-gradient"))
         continue;  // bars, which hold no text
       ASSERT_TRUE(std::regex_match(background, kVariable)) << background;
@@ -99,6 +102,25 @@ TEST(Contrast, OfEveryTextOnEveryBackgroundIsEnough) {
     }
   }
   EXPECT_GT(pairs, 30);
+}
+
+// The colors of an error map stand in its legend: exact, least, middle and worst. Away from the
+// paper means worse, and the worst stands out as text does.
+TEST(Contrast, OfErrorMapsIsLargestForTheWorstErrors) {
+  const std::string page = report_html(failing_record());
+  const std::vector<Colors> all = schemes();
+  for (const auto& [name, scheme] : {std::pair{"onlight", 0}, {"ondark", 1}, {"onlight", 2}}) {
+    const std::string& paper = all[static_cast<std::size_t>(scheme)].at("paper");
+    const std::regex swatch(std::string("--") + name + ":(#[0-9a-f]{6})");
+    std::vector<double> contrasts;
+    for (std::sregex_iterator one(page.begin(), page.end(), swatch), end; one != end; ++one)
+      contrasts.push_back(contrast((*one)[1], paper));
+    ASSERT_EQ(contrasts.size(), 4u);
+    EXPECT_LT(contrasts[0], 1.6) << "exact is near the paper";
+    EXPECT_TRUE(std::is_sorted(contrasts.begin() + 1, contrasts.end())) << name;
+    EXPECT_GT(contrasts.back(), 7) << name;
+    EXPECT_GT(contrasts.back(), 4 * contrasts[1]) << name;
+  }
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace plumbline {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -105,7 +106,13 @@ TEST(Html, TellsWhatIsWrongFirst) {
             "✗ 1 of 2 kernels broke its promise: gemm_bf16_G01.");
   const std::string lead = text_of(document.select_node("//div[@class='lead']").node());
   EXPECT_THAT(lead, HasSubstr("Would explain it exactly: the last product of k is missing."));
-  EXPECT_THAT(lead, HasSubstr("plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_THAT(lead, HasSubstr("plumbline replay  fuzz/corpus/gemm_bf16/9a41c7.case"));
+  EXPECT_LT(lead.find("Would explain"), lead.find("  47 | if"));
+  EXPECT_THAT(lead, HasSubstr("d[0,0]  expected 1"));
+  // Once is enough: the kernel's own card has the rest.
+  for (const char* once :
+       {"> 48 |", "d[0,0]  expected 1", "the last product of k is missing", "plumbline explain "})
+    EXPECT_EQ(count(text_of(document.select_node("//main").node()), once), 1u) << once;
   EXPECT_THAT(lead, HasSubstr(" of 60 cases failed"));
   EXPECT_THAT(lead, HasSubstr("  47 | if (row < m) {\n> 48 |   d[row] = sum;\n  49 | }"));
   // Failing kernels stand open, the others are folded.
@@ -115,6 +122,20 @@ TEST(Html, TellsWhatIsWrongFirst) {
   EXPECT_LT(page.find("Verdicts and errors"), page.find("id=\"kgemm_bf16_G01\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16_G01\""), page.find("id=\"kgemm_bf16\""));
   EXPECT_LT(page.find("id=\"kgemm_bf16\""), page.find("id=\"environment\""));
+}
+
+// "Must be exact" is said where an output has one right value, and not of an accumulator that must
+// be exact before it is rounded.
+TEST(Html, SaysHowFarFailingCasesAreFromTheirBounds) {
+  RunRecord r = failing_record();
+  OutputVerdict& v = r.cases[0].outputs[0].verdict;
+  v.worst_share = std::numeric_limits<double>::infinity();
+  v.worst = {.error_ulp = -64, .bound_ulp = 0.49};
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">64 ulp; 0.49 ulp is allowed</td>"));
+  v.worst.bound_ulp = 0;
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">64 ulp, must be exact</td>"));
+  v.worst.class_mismatch = true;
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr(">wrong class</td>"));
 }
 
 // Each reason once, with its kernels, where no kernel has to be unfolded to read it.
@@ -184,9 +205,12 @@ TEST(Html, ADeepStackAloneIsNoVerdictOnKernels) {
   DepthRecord back = r.depths[0];
   back.steps = "backward layers";
   r.depths.insert(r.depths.end(), {back, back});
+  r.depths[0].findings = {"bf16 residual stream: one.",
+                          "as --model says: the error in the end is 3.3 times that of \"bf16\"."};
   const std::string page = main_of(report_html(r));
-  EXPECT_THAT(
-      page, HasSubstr("Errors were followed through 2 layers, 2 backward layers; no kernel ran."));
+  EXPECT_THAT(page, HasSubstr("As --model says: the error in the end is 3.3 times that of "
+                              "&quot;bf16&quot; (2 layers, "));
+  EXPECT_THAT(page, HasSubstr("). 2 more stacks below."));
   EXPECT_THAT(page, Not(HasSubstr("Verdicts and errors")));
 }
 
@@ -216,7 +240,6 @@ TEST(Html, PropagationHasAWaterfallAndAllThatItsRecordHas) {
 TEST(Html, SaysWhatTheDataSay) {
   const std::string page = main_of(report_html(failing_record()));
   EXPECT_THAT(page, HasSubstr("The largest jump, 12.9 ulp, is at step 33 of 33"));
-  EXPECT_THAT(page, HasSubstr("as k to the power 0.50 (95 % interval 0.50 to 0.50) (value"));
   EXPECT_THAT(page, HasSubstr("a stripe, as lanes or the epilogue leave it"));
   EXPECT_THAT(page, HasSubstr("was stored by lanes 28, 29, 30 and 31 of 32."));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,iVBORw0KGgo"));
@@ -253,8 +276,106 @@ TEST(Html, SeesNoPatternThatChanceWouldGive) {
   r.error_maps[0].threads.assign(4, std::string(32, 'b'));
   r.error_maps[0].threads[1][5] = r.error_maps[0].threads[1][6] = 'k';
   const std::string page = main_of(report_html(r));
-  EXPECT_THAT(page, HasSubstr("in no rows or columns that chance would not give"));
-  EXPECT_THAT(page, HasSubstr("The largest errors are not confined to some warps or lanes."));
+  EXPECT_THAT(
+      page, HasSubstr("3 of 4,096 places are within a factor of four of the worst error (below 2^7 "
+                      "ulp).</p>"));
+  EXPECT_THAT(page, HasSubstr("2 of 128 threads stored an error within a factor of four of the "
+                              "worst.</p>"));
+}
+
+// One element has no place within a tile, and one lane none within a warp.
+TEST(Html, SeesNoPatternInAFewElements) {
+  RunRecord r = failing_record();
+  r.error_maps[0].heat = {"k"};
+  r.error_maps[0].threads = {"k" + std::string(31, ' ')};
+  r.error_maps[0].warps = {"0"};
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(page, Not(HasSubstr("Error map")));
+  EXPECT_THAT(page, Not(HasSubstr("Errors by warp and lane")));
+  r.error_maps[0].heat.assign(4, "kkkk");  // enough to be drawn, too few rows to tell an edge
+  r.error_maps[0].warps.assign(4, "0000");
+  const std::string small = main_of(report_html(r));
+  EXPECT_THAT(small, HasSubstr("16 of 16 places are within a factor of four of the worst error "
+                               "(below 2^7 ulp)."));
+  EXPECT_THAT(small, Not(HasSubstr("all over the tile")));
+  r.error_maps[0].heat.assign(8, "kkkkkkkk");
+  r.error_maps[0].warps.assign(8, "00000000");
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr("all over the tile"));
+}
+
+// What the page says of the errors of failing_record() with these counts in its histogram.
+std::string described_errors(std::int64_t inside, std::int64_t beyond) {
+  RunRecord r = failing_record();
+  for (CaseRecord& c : r.cases) {
+    OutputVerdict& v = c.outputs[0].verdict;
+    v.histogram.assign(OutputTally::kCells, 0);
+    v.histogram[OutputTally::kCells / 2 - 4] = v.histogram[OutputTally::kCells / 2 + 3] = inside;
+    v.histogram.back() = beyond;
+    v.magnitudes.assign(OutputTally::kBinades, 0);
+    v.magnitudes[OutputTally::kFirstBinade] = 2 * inside;
+    v.magnitudes[OutputTally::kFirstBinade + 4] = beyond;
+  }
+  const std::string page = main_of(report_html(r));
+  const std::size_t start = page.find("Distribution of errors");
+  return page.substr(start, page.find("</p>", start) - start);
+}
+
+// The mean of the few that are less than 4 ulp away says nothing of the others.
+TEST(Html, SaysNoMeanOfErrorsThatAreMostlyFarAway) {
+  EXPECT_THAT(described_errors(30, 4000), HasSubstr("; 98.5 % are off by 4 ulp or more."));
+  EXPECT_THAT(described_errors(30, 4000), Not(HasSubstr("mean error")));
+  EXPECT_THAT(
+      described_errors(2000, 0),
+      HasSubstr("; their mean error is +0.000 ulp, centered, but wider than one rounding."));
+  EXPECT_THAT(described_errors(1, 0), EndsWith("; their mean error is +0.000 ulp."));
+}
+
+// Of a kernel that passes, with these errors by length: what the page says of their growth.
+std::string described_growth(const std::vector<std::pair<std::int64_t, double>>& errors,
+                             double allowed = 10) {
+  RunRecord r = passing_record();
+  const CaseRecord sample = r.cases[0];
+  r.cases.clear();
+  for (const auto& [length, ulp] : errors) {
+    CaseRecord& c = r.cases.emplace_back(sample);
+    c.length = length;
+    c.value_class = "normal";
+    c.text = fmt::format("gemm_bf16 m=64 n=64 k={} value=normal seed=0x1", length);
+    OutputVerdict& v = c.outputs[0].verdict;
+    v.worst_ulp = ulp;
+    v.bounded = 64;
+    v.median_bound_ulp = allowed;
+    v.histogram.assign(OutputTally::kCells, 0);
+    v.histogram.back() = 64;
+    v.magnitudes.assign(OutputTally::kBinades, 0);
+    v.magnitudes[static_cast<std::size_t>(std::ilogb(ulp) + 1 + OutputTally::kFirstBinade)] = 64;
+  }
+  const std::string page = main_of(report_html(r));
+  const std::size_t start = page.find("<h4>Error by k"), end = page.find("<details", start);
+  return page.substr(start, end - start);
+}
+
+// An interval that holds 0 or 1/2 holds what output rounding and independent roundings give.
+TEST(Html, SaysNoExponentThatConformingArithmeticHas) {
+  const std::string root =
+      described_growth({{8, 1.1}, {32, 1.9}, {128, 4.2}, {512, 7.7}, {2048, 17}});
+  EXPECT_THAT(root, HasSubstr("keep within is between 1.1 and 17 ulp (value class normal)."));
+  EXPECT_THAT(root, Not(HasSubstr("to the power")));
+  const std::string noise =
+      described_growth({{8, 0.6}, {32, 9}, {64, 170}, {128, 3}, {512, 60}, {2048, 12}});
+  EXPECT_THAT(noise, Not(HasSubstr("to the power")));
+  EXPECT_THAT(noise, Not(HasSubstr("goes from")));
+  const std::string linear = described_growth({{8, 1}, {32, 4}, {128, 16}, {512, 64}});
+  EXPECT_THAT(linear, HasSubstr("goes from 1 to 64 ulp, as k to the power 1.00"));
+}
+
+// Bounds of values that cancel are astronomic, and would press what is measured into a line.
+TEST(Html, EndsAnAxisWhereErrorsEnd) {
+  const std::vector<std::pair<std::int64_t, double>> errors = {{8, 1}, {32, 2}, {128, 4}};
+  EXPECT_THAT(described_growth(errors), Not(HasSubstr("The axis ends")));
+  EXPECT_THAT(described_growth(errors, 6e34),
+              HasSubstr("The axis ends at 1e+03 ulp; allowed errors up to 6e+34 ulp are in the "
+                        "numbers only."));
 }
 
 TEST(Html, DevicesAreHeldBesideEachOtherAndBesideExactValues) {
@@ -310,10 +431,58 @@ TEST(Html, ErrorsGrowWithTheSizeThatTheirOwnSumsRunOver) {
 TEST(Html, SaysHowLongKernelsTookWhereTheRecordDoes) {
   RunRecord record = failing_record();
   for (KernelRecord& kernel : record.kernels) kernel.elapsed_ms = 0;
-  EXPECT_THAT(report_html(record), Not(HasSubstr("seconds of workers")));
+  EXPECT_THAT(report_html(record), Not(HasSubstr("time (s)")));
   record.kernels[0].elapsed_ms = 12'340;
   EXPECT_THAT(report_html(record),
-              AllOf(HasSubstr("seconds of workers"), HasSubstr("data-v=\"12.34\">12.3")));
+              AllOf(HasSubstr("time (s)"), HasSubstr("data-v=\"12.34\">12.3")));
+}
+
+// Passing kernels stand by operation, with what each comes to; operations of one kernel stand last.
+TEST(Html, PassingKernelsAreGroupedByOperation) {
+  RunRecord r = large_record(0);
+  for (std::size_t i = 0; i < r.kernels.size(); ++i) {
+    KernelRecord& k = r.kernels[i];
+    k.operation = i % 2 == 0 ? "gemm" : i < 10 ? "attention" : fmt::format("op_{}", 100 - i);
+    k.elapsed_ms = 1000;
+  }
+  const pugi::xml_document document = parsed(report_html(r));
+  const pugi::xpath_node_set groups = document.select_nodes("//tr[@class='group']");
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_THAT(text_of(groups[0].node()), HasSubstr("attention5 kernels1,670"));
+  EXPECT_THAT(text_of(groups[1].node()), HasSubstr("gemm30 kernels10,020"));
+  EXPECT_THAT(text_of(groups[1].node()), EndsWith("30.0"));
+  EXPECT_THAT(text_of(groups[2].node()), HasSubstr("operations of one kernel25 kernels"));
+  EXPECT_THAT(text_of(groups[0].node().next_sibling()), HasSubstr("kernel_number_1"));
+}
+
+TEST(Html, SaysWhenAndWhereARunWasMade) {
+  RunRecord r = passing_record();
+  r.places = {{"2026-11-25T19:16:21Z", "a <processor>", "x86_64, AVX3", "1234abcd5678ef00", true}};
+  const auto head = [](const RunRecord& record) {
+    const pugi::xml_document document = parsed(report_html(record));
+    return text_of(document.select_node("//header/p").node());
+  };
+  EXPECT_THAT(head(r), EndsWith("run 2f9c41 · 2026-11-25 19:16 UTC · a <processor> · commit "
+                                "1234abcd5678, with uncommitted changes"));
+  EXPECT_THAT(main_of(report_html(r)), HasSubstr("x86_64, AVX3"));
+  // Of shards what all have.
+  r.places.push_back(
+      {"2026-11-24T01:02:03Z", "another", "x86_64, AVX3", "1234abcd5678ef00", false});
+  EXPECT_THAT(head(r), EndsWith("run 2f9c41 · 2026-11-24 01:02 UTC · commit 1234abcd5678, with "
+                                "uncommitted changes"));
+}
+
+TEST(Html, SaysWhetherSpecialValuesStandWhereTheyMust) {
+  RunRecord r = passing_record();
+  EXPECT_THAT(main_of(report_html(r)),
+              HasSubstr("None of 3,840 outputs has the wrong class (NaN, Inf or finite)."));
+  const auto special = std::ranges::find(r.cases, "specials", &CaseRecord::value_class);
+  special->outputs[0].verdict.class_mismatches = 1;
+  special->outputs[0].verdict.failures = {
+      {.index = 3, .class_mismatch = true, .got = 0x7fc0, .expected = 0x3f80}};
+  const std::string page = main_of(report_html(r));
+  EXPECT_THAT(page, HasSubstr("1 of 3,840 outputs has the wrong class (NaN, Inf or finite)."));
+  EXPECT_THAT(page, HasSubstr("d[3] is NaN, expected a number ("));
 }
 
 TEST(Html, SkipsSectionsWithoutData) {
