@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <span>
 
 #include "oracles/base/shell_word.h"
 #include "reports/count_text.h"
@@ -37,6 +38,12 @@ constexpr std::size_t kShownFindings = 3;
 
 std::string of_kernel(const std::string& what, const std::string& manifest) {
   return shell_word(what) + (manifest.empty() ? "" : " --kernel " + shell_word(manifest));
+}
+
+// "tile.cuh:31"; empty where the line is not known.
+std::string short_place(const std::string& file, int line) {
+  return line > 0 ? fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line)
+                  : std::string();
 }
 
 void add_excerpts(const Counterexample& c, std::vector<std::string>& lines) {
@@ -74,6 +81,46 @@ std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>&
   return first;
 }
 
+std::vector<std::string> finding_sentences(const std::vector<FindingRecord>& findings) {
+  constexpr std::size_t kMostPlaces = 6;
+  const auto place = [](const std::string& source, int line, const std::string& ptx, int ptx_line) {
+    return line > 0 ? short_place(source, line) : short_place(ptx, ptx_line);
+  };
+
+  struct Row {
+    std::string cause, text;
+    std::vector<std::string> places;
+  };
+
+  std::vector<Row> rows;
+  for (const FindingRecord& f : of_every_kind_first(findings)) {
+    const std::string own = place(f.source_file, f.source_line, f.ptx_file, f.ptx_line);
+    const auto& other = f.other;
+    // Without another access each finding stands alone.
+    const std::string cause = other ? f.kind + place(other->source_file, other->source_line,
+                                                     other->ptx_file, other->ptx_line)
+                                    : f.text;
+    const auto same = std::ranges::find(rows, cause, &Row::cause);
+    if (same == rows.end()) {
+      rows.push_back({cause, f.text, {own}});
+    } else if (std::ranges::find(same->places, own) == same->places.end()) {
+      same->places.push_back(own);
+    }
+  }
+  std::vector<std::string> sentences;
+  for (Row& row : rows) {
+    const std::size_t more = row.places.size() - 1;
+    if (more > 0) {
+      const std::size_t named = std::min(more, kMostPlaces);
+      row.text += fmt::format("; the same at {}{}",
+                              fmt::join(std::span(row.places).subspan(1, named), ", "),
+                              more > named ? fmt::format(" and {} other lines", more - named) : "");
+    }
+    sentences.push_back(std::move(row.text));
+  }
+  return sentences;
+}
+
 std::vector<std::string> card_lines(const Counterexample& counterexample) {
   const Counterexample& c = counterexample;
   std::vector<std::string> lines;
@@ -88,12 +135,12 @@ std::vector<std::string> card_lines(const Counterexample& counterexample) {
   if (!c.elements.empty()) lines.push_back("");
   for (const std::string& element : c.elements) lines.push_back("          " + element);
   if (!c.findings.empty()) lines.push_back("");
-  const std::vector<FindingRecord> findings = of_every_kind_first(c.findings);
+  const std::vector<std::string> findings = finding_sentences(c.findings);
   for (std::size_t i = 0; i < std::min(findings.size(), kShownFindings); ++i)
-    lines.push_back("      " + findings[i].text);
+    lines.push_back("      " + findings[i]);
   if (findings.size() > kShownFindings) {
-    lines.push_back(
-        fmt::format("      {} more findings in record.json", findings.size() - kShownFindings));
+    const auto more = static_cast<std::int64_t>(findings.size() - kShownFindings);
+    lines.push_back(fmt::format("      {} in record.json", counted(more, "more finding")));
   }
   // The line of a finding is the cause; that of a store only leads to it.
   if (!c.findings.empty()) add_excerpts(c, lines);
@@ -120,14 +167,10 @@ std::vector<std::string> brief_card_lines(const Counterexample& c) {
 }
 
 std::string cause_line(const Counterexample& c) {
-  const auto place = [](const std::string& file, int line) {
-    return line > 0 ? fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line)
-                    : std::string();
-  };
   if (!c.findings.empty()) {
     const FindingRecord first = of_every_kind_first(c.findings).front();
-    const std::string at = first.source_line > 0 ? place(first.source_file, first.source_line)
-                                                 : place(first.ptx_file, first.ptx_line);
+    const std::string at = first.source_line > 0 ? short_place(first.source_file, first.source_line)
+                                                 : short_place(first.ptx_file, first.ptx_line);
     return at.empty() ? first.kind : fmt::format("{} at {}", first.kind, at);
   }
   std::string line;
@@ -136,8 +179,8 @@ std::string cause_line(const Counterexample& c) {
     if (c.faults.names.size() > 1) line += fmt::format(", or {} more", c.faults.names.size() - 1);
   }
   const std::string at = c.excerpts.empty()
-                             ? place(c.store.source_file, c.store.source_line)
-                             : place(c.excerpts.front().file, c.excerpts.front().line);
+                             ? short_place(c.store.source_file, c.store.source_line)
+                             : short_place(c.excerpts.front().file, c.excerpts.front().line);
   if (!at.empty()) line += fmt::format("{}stored at {}", line.empty() ? "" : "; ", at);
   return line;
 }

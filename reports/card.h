@@ -61,6 +61,10 @@ std::string accuracy_note(const KernelRecord& kernel);
 // One finding of every kind, then the others: a race among fifty unwritten reads is seen.
 std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>& findings);
 
+// The same as sentences, one for all findings of a kind whose other access has one line: a barrier
+// that is missing shows at every access behind it.
+std::vector<std::string> finding_sentences(const std::vector<FindingRecord>& findings);
+
 // How often a finding was met that the manifest knows, and why that is all right; or that none was.
 std::string known_note(const KnownRecord& known);
 

@@ -151,7 +151,7 @@ void read_epilogue(TomlReader& reader, const toml::table& table, Contract& contr
 void read_output(TomlReader& reader, const toml::table& contract_table,
                  PromisedContract& promised) {
   // PTX converts f32 to FP8 by .satfinite alone.
-  const auto saturate_fp8 = [&] { promised.saturates = {FormatId::e4m3, FormatId::e5m2}; };
+  const auto saturate_fp8 = [&] { promised.saturates = {FormatId::e4m3}; };
   const toml::table* table = reader.table(contract_table, "output");
   if (!table) return saturate_fp8();
   Contract& contract = promised.contract;

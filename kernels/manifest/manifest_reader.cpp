@@ -285,9 +285,11 @@ void read_formats(TomlReader& reader, Manifest& manifest) {
       continue;
     }
     const bool usual = !tensor.format.empty() && !formats->get(tensor.name);
-    const Text text = usual ? Text{std::string(tensor.format), ""}
-                            : reader.required_text(*formats, tensor.name,
-                                                   fmt::format("{} = \"f32\"", tensor.name));
+    const std::string_view named =
+        formats->get(tensor.name) || tensor.like.empty() ? tensor.name : tensor.like;
+    const Text text =
+        usual ? Text{std::string(tensor.format), ""}
+              : reader.required_text(*formats, named, fmt::format("{} = \"f32\"", named));
     if (reader.error()) return;
     check_format(reader, manifest, text);
     if (reader.error()) return;

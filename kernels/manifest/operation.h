@@ -52,6 +52,7 @@ struct TensorName {
   std::string_view field{};
   bool optional = false;           // a kernel without it leaves it out of [formats]
   std::string_view in_place_of{};  // of an output: the input that it is always written over
+  std::string_view like{};         // the tensor whose format it has where a manifest names none
 };
 
 // Scratch memory, which any kernel may ask for (Manifest::workspace).

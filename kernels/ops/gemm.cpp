@@ -90,7 +90,7 @@ constexpr std::array kSchema = {
 constexpr std::array kTensors = {
     TensorName{"a",    TensorRole::input,  "[batch, m, k]", "", kFactor, "a"},
     TensorName{"b",    TensorRole::input,  "[batch, k, n]", "", kFactor, "b"},
-    TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always", "", kGemmOutput},
+    TensorName{"c",    TensorRole::input,  "[batch, m, n]; when beta is not 0, or c=always", "", kGemmOutput, "", false, "", "d"},
     TensorName{"bias", TensorRole::input,  "[m] for bias=row, [n] for bias=column", "f32", kStored},
     TensorName{"scale_a", TensorRole::input, "[1], [m] or [m, blocks of k]", "f32", kScale},
     TensorName{"scale_b", TensorRole::input, "[1], [n] or [blocks of k, n or blocks of n]", "f32", kScale},

@@ -81,8 +81,7 @@ Html rest_of_card(const Counterexample& c) {
 
 // Without the first finding where that stands elsewhere.
 Html findings_of(const Counterexample& c, std::string_view title, bool without_first) {
-  std::vector<std::string> findings;
-  for (const FindingRecord& f : of_every_kind_first(c.findings)) findings.push_back(f.text);
+  std::vector<std::string> findings = finding_sentences(c.findings);
   if (without_first && !findings.empty()) findings.erase(findings.begin());
   const std::size_t more = findings.size() > kShownFindings ? findings.size() - kShownFindings : 0;
   if (more > 0) {
@@ -135,7 +134,7 @@ Html card(const Counterexample& c, bool in_lead) {
 Html card_in_lead(const Counterexample& c) {
   Html html;
   if (!c.findings.empty()) {
-    html += element("p", of_every_kind_first(c.findings).front().text);
+    html += element("p", finding_sentences(c.findings).front());
   } else if (!c.faults.empty()) {
     html += element("p", element("strong", fits_sentence(c)));
   }

@@ -278,8 +278,9 @@ Html error_by_length(const RunRecord& record, const KernelRecord& kernel) {
   figure.x = {length_name, true};
   figure.y.title = "error in output ulp";
   figure.y.log = true;
-  figure.table.head = {length_name,   "cases",         "half (ulp)",  "99 % (ulp)",
-                       "worst (ulp)", "allowed (ulp)", "square root", "linear"};
+  figure.table.head = {length_name,   "cases",       "half (ulp)",
+                       "99 % (ulp)",  "worst (ulp)", "half allowed (ulp)",
+                       "square root", "linear"};
   figure.series = {{"99 % of outputs", 3, "line", "blue"},
                    {"worst", 4, "dots", "vermillion"},
                    {"allowed to half of them", 5, "line", "gray"},

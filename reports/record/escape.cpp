@@ -90,6 +90,7 @@ std::string text_of_html(std::string_view html) {
   std::string text;
   while (!html.empty()) {
     if (html.front() == '<') {
+      if (html.starts_with("<p") && !text.empty()) text += "; ";  // a paragraph behind something
       html.remove_prefix(std::min(html.find('>'), html.size() - 1) + 1);
       continue;
     }

@@ -15,7 +15,8 @@ std::string readable(std::string_view text);
 // readable(), for HTML text and quoted attributes.
 std::string html_text(std::string_view text);
 
-// What a reader sees of markup whose texts html_text() made: without tags.
+// What a reader sees of markup whose texts html_text() made: without tags, and "; " where a
+// paragraph begins behind something else.
 std::string text_of_html(std::string_view html);
 
 // readable(), on one line, for a Markdown table cell or paragraph; `code` spans get no backticks.

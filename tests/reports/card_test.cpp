@@ -2,6 +2,8 @@
 // What a card says to type.
 #include "reports/card.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,6 +39,30 @@ TEST(Card, ARaceOfWarpsComesBeforeOneOfLanes) {
       {.kind = "race", .text = "with no __syncwarp() between: a race between lanes of a warp"},
       {.kind = "race", .text = "that warp 0 read with no barrier between"}};
   EXPECT_EQ(of_every_kind_first(findings)[0].text, findings[1].text);
+}
+
+// One missing barrier shows at every access behind it.
+TEST(Card, FindingsWithOneOtherAccessAreOneSentence) {
+  const auto race = [](int line, int other) {
+    FindingRecord finding{.kind = "race", .text = fmt::format("a race at {}", line)};
+    finding.source_file = "folder/k.cu";
+    finding.source_line = line;
+    finding.other = OtherAccessRecord{.access = "write", .text = "a write"};
+    finding.other->source_file = "folder/k.cu";
+    finding.other->source_line = other;
+    return finding;
+  };
+  EXPECT_THAT(finding_sentences({race(44, 33), race(45, 33), race(51, 37), race(45, 33)}),
+              testing::ElementsAre("a race at 44; the same at k.cu:45", "a race at 51"));
+  std::vector<FindingRecord> many;
+  for (int line = 1; line <= 10; ++line) many.push_back(race(line, 33));
+  EXPECT_THAT(
+      finding_sentences(many),
+      testing::ElementsAre("a race at 1; the same at k.cu:2, k.cu:3, k.cu:4, k.cu:5, k.cu:6, "
+                           "k.cu:7 and 3 other lines"));
+  // Without another access each stands alone.
+  EXPECT_THAT(finding_sentences({{.kind = "race", .text = "a"}, {.kind = "race", .text = "b"}}),
+              testing::ElementsAre("a", "b"));
 }
 
 TEST(Card, SaysTheCauseBeforeTheValues) {

@@ -39,9 +39,9 @@ std::uint32_t commits_to_come(const Mbarrier& barrier) {
 void too_many_arrivals(Warp& warp, const Inst& inst, int lane, const Mbarrier& barrier,
                        std::uint32_t count) {
   warp.fail(FindingKind::bad_operand, inst, lane, [&] {
-    std::string what =
-        fmt::format("{} arrivals at the mbarrier {:#x}, whose phase {} wants {} more of {}", count,
-                    barrier.address, barrier.phase, barrier.pending, barrier.count);
+    std::string what = fmt::format(
+        "{} arrival{} at the mbarrier {:#x}, whose phase {} wants {} more of {}", count,
+        count == 1 ? "" : "s", barrier.address, barrier.phase, barrier.pending, barrier.count);
     if (barrier.pending == 0) what += fmt::format(" and {} bytes", barrier.bytes);
     if (!barrier.commits.empty() && barrier.pending > 0)
       what += fmt::format(", {} of them by tcgen05.commit", commits_to_come(barrier));

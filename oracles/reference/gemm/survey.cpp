@@ -101,6 +101,7 @@ struct Extent {
 
 std::string where_text(const Extent& failing, const Extent& all, std::size_t failed,
                        std::size_t looked_at) {
+  if (looked_at == 1) return "the one element looked at fails";
   std::string text = fmt::format("{} of {} elements looked at fail", failed, looked_at);
   std::string separator = ": ";
   for (const std::string& part :

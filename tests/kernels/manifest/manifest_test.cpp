@@ -121,20 +121,27 @@ TEST(Manifest, TheShippedContractIsTheKernels) {
   EXPECT_TRUE(contract.deterministic && contract.odd_symmetric && contract.position_independent);
 }
 
+// A kernel without C need not say what C would be.
+TEST(Manifest, CHasTheFormatOfDUnlessItSaysOtherwise) {
+  const std::string text = replaced(read_file(shipped_manifest_path()), "c    = \"{out}\"", "");
+  const Result<Manifest> manifest = parse_manifest(text, "k.toml");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().text();
+  EXPECT_EQ(manifest->formats.at("c"), manifest->formats.at("d"));
+}
+
 // PTX converts f32 to FP8 by .satfinite alone.
 TEST(Manifest, Fp8OutputsSaturateUnlessItSaysOtherwise) {
   const auto overflow = [](const std::string& output, const std::string& format) {
     std::string text =
         replaced(read_file(shipped_manifest_path()),
                  "output   = { rounding = \"nearest even\", overflow = \"special\" }", output);
-    text = replaced(text, "d    = \"{out}\"", "d = \"" + format + "\"");
+    text = replaced(text, "out    = [\"bf16\", \"f32\"]", "out = [\"" + format + "\"]");
     const Result<Manifest> manifest = parse_manifest(text, "k.toml");
     EXPECT_TRUE(manifest.ok()) << manifest.error().text();
     return manifest->contract(Problem(manifest->schema()), "d").output.overflow;
   };
   for (const char* silent : {"", "output = { rounding = \"toward zero\" }"}) {
     EXPECT_EQ(overflow(silent, "e4m3"), Overflow::saturate) << silent;
-    EXPECT_EQ(overflow(silent, "e5m2"), Overflow::saturate) << silent;
     EXPECT_EQ(overflow(silent, "bf16"), Overflow::to_special) << silent;
   }
   EXPECT_EQ(overflow("output = { overflow = \"special\" }", "e4m3"), Overflow::to_special);
@@ -439,7 +446,7 @@ const Mistake kMistakes[] = {
     {"a    = \"bf16\"", "a = \"f64\"", "f64\"\nb", R"("a" of gemm cannot be f64 (it can be bf16, f16, f32, tf32, e4m3, e5m2, e2m1, s8, u8))"},
     {"d    = \"{out}\"", "d = \"f32\"", "f32\"\n\n#", R"("d" is "f32", but [problem] has out = ["bf16", "f32"] (write d = "{out}", and in [problem] every format that the kernel has))"},
     {"bias = \"f32\"", "bais = \"f32\"", "bais", R"(unknown key "bais" (did you mean "bias"?))"},
-    {"c    = \"{out}\"", "", "[formats]", R"("c" is missing (add c = "f32"))"},
+    {"d    = \"{out}\"", "", "[formats]", R"("d" is missing (add d = "f32"))"},
     {"n = 128", "nn = 128", "nn =", R"(unknown key "nn" (did you mean "n"?))"},
     {"n = 128", "n = 0", "0\nk = 32", "0 is not a tile size (use at least 1)"},
     {"require = 'm", "requires = 'm", "requires", R"(unknown key "requires" (did you mean "require"?))"},

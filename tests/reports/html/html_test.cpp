@@ -97,6 +97,8 @@ TEST(Html, TablesAreFilesThatReadBack) {
 TEST(Html, TextsComeBackFromMarkup) {
   const std::string text = "a < b && \"c\" > 'd' ≤ &amp;";
   EXPECT_EQ(text_of_html("<code class=\"x\">" + html_text(text) + "</code>"), text);
+  EXPECT_EQ(text_of_html("<code>m=1 seed=0x7</code><p class=\"note\">2 outputs</p>"),
+            "m=1 seed=0x7; 2 outputs");
 }
 
 TEST(Html, TellsWhatIsWrongFirst) {

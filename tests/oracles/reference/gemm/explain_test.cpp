@@ -81,7 +81,7 @@ TEST(GemmExplain, SaysWhatIsWrongInValuesAndBits) {
   EXPECT_EQ(
       explanation.lines.at(3),
       "the contract's arithmetic on sm_90 gives 3 (0x4040), from an accumulator that is exact");
-  EXPECT_EQ(explanation.lines.at(4), "1 of 1 elements looked at fail");
+  EXPECT_EQ(explanation.lines.at(4), "the one element looked at fails");
   EXPECT_THAT(explanation.steps, ElementsAre(0));
 }
 
