@@ -241,16 +241,24 @@ void report_race(Warp& warp, const Inst& inst, int lane, std::string_view what, 
   });
 }
 
-// Who writes comes behind loads only where their warps have waited for them. Whether they have.
-bool require_loaded(Warp& warp, const Inst& inst, int lane, std::string_view what, int column,
-                    const TensorMemory::Accesses& last) {
+// Who writes to a column of a CTA comes behind loads only where their warps have waited for them.
+// Whether they have.
+bool require_loaded(Warp& warp, const Inst& inst, int lane, std::string_view what, Cta& cta,
+                    int column, const TensorMemory::Accesses& last) {
   if (last.loading == 0) return true;
-  warp.report(FindingKind::missing_wait, inst, lane, [&] {
+  Warp& loader = *cta.warps()[static_cast<std::size_t>(std::countr_zero(last.loading))];
+  const std::vector<TensorLoad>& loads = loader.tensor_accesses().loads;
+  const auto load = std::ranges::find(loads, column, &TensorLoad::column);
+  Finding* const finding = warp.report(FindingKind::missing_wait, inst, lane, [&] {
     return fmt::format(
         "{} column {} of tensor memory, which a tcgen05.ld of warp {} may still read; "
         "tcgen05.wait::ld is missing ahead of what orders the two",
-        what, column, std::countr_zero(last.loading));
+        what, column, loader.index());
   });
+  if (finding != nullptr && load != loads.end()) {
+    finding->other =
+        describe_access(warp.program(), load->at->index, "read", cta.position(), loader.index(), 0);
+  }
   return false;
 }
 
@@ -270,10 +278,10 @@ void order_access(Warp& warp, const Inst& inst, const Piece& piece, bool writes)
       report_race(warp, inst, 0, "writes", piece.column, last.load, "read");
     }
     if (writes) {
-      require_loaded(warp, inst, 0, "writes", piece.column, last);
+      require_loaded(warp, inst, 0, "writes", cta, piece.column, last);
     } else {
       last.loading |= 1u << warp.index();
-      warp.tensor_accesses().loads.push_back({piece.column, half});
+      warp.tensor_accesses().loads.push_back({&inst, piece.column, half});
     }
     (writes ? last.write : last.load) = now;
   }
@@ -570,8 +578,9 @@ void order_product(Warp& warp, const TensorProduct& op, int column, int columns,
                     written ? last.write : last.load, written ? "written" : "read");
       }
       if (!told && writes) {
-        told = !require_loaded(warp, *op.at, op.lane,
-                               fmt::format("issues a {} that writes", op.what()), at, last);
+        told =
+            !require_loaded(warp, *op.at, op.lane,
+                            fmt::format("issues a {} that writes", op.what()), *op.cta, at, last);
       }
       (writes ? last.write : last.load) = now;
     }

@@ -11,6 +11,8 @@
 
 namespace plumbline::emulator {
 
+struct Inst;
+
 struct TensorStore {
   int column = 0;
   std::uint32_t rows = 0;  // of the quarter, as a mask
@@ -18,6 +20,7 @@ struct TensorStore {
 };
 
 struct TensorLoad {
+  const Inst* at = nullptr;
   int column = 0;
   int half = 0;  // of the quarter's rows
 };

@@ -699,7 +699,8 @@ TEST(TensorCore, ALoadHasToBeWaitedForBeforeItsColumnsAreWrittenAgain) {
   EXPECT_THAT(found("ALLOC FILL STORED LOAD bar.sync 0; MMA COMMIT WAIT READY FREE"),
               AllOf(HasSubstr("issues a product that writes column 0 of tensor memory, which a "
                               "tcgen05.ld of warp 0 may still read"),
-                    HasSubstr("tcgen05.wait::ld is missing")));
+                    HasSubstr("tcgen05.wait::ld is missing"),
+                    HasSubstr("the other access: read by warp 0")));
   EXPECT_EQ(found("ALLOC FILL STORED LOAD READY bar.sync 0; MMA COMMIT WAIT FREE"), "");
 }
 
