@@ -263,7 +263,13 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
     return wrong(error.what(), help);
   }
   for (CLI::App* verb : line.verbs) {
-    if (verb->parsed()) arguments.verb = verb->get_name();
+    if (!verb->parsed()) continue;
+    arguments.verb = verb->get_name();
+    for (const CLI::Option* option : verb->get_options()) {
+      const bool is_flag = option->get_type_size() == 0;
+      if (!is_flag && std::ranges::count(option->results(), std::string()) > 0)
+        return wrong(fmt::format("{} is empty", option->get_name()), help);
+    }
   }
   if (arguments.verb.empty()) {
     arguments.help = help_text(line, "");

@@ -73,8 +73,11 @@ std::string describe_distance(const ElementVerdict& e, const Format& f) {
 std::string bound_reason(const OutputRecord& output, const TensorLayout& layout) {
   const OutputVerdict& v = output.verdict;
   const ElementVerdict& e = most_telling(Claim::bound, v);
-  return fmt::format("{} of {} of {} {} outside what the contract allows; {} is {}", v.failed,
-                     counted(v.elements, "output"), output.name, v.failed == 1 ? "is" : "are",
+  const std::string which =
+      v.elements == 1 ? fmt::format("the one output of {} is", output.name)
+                      : fmt::format("{} of {} of {} {}", v.failed, counted(v.elements, "output"),
+                                    output.name, v.failed == 1 ? "is" : "are");
+  return fmt::format("{} outside what the contract allows; {} is {}", which,
                      element_name(output.name, layout, e.index),
                      describe_distance(e, format(layout.format)));
 }

@@ -91,8 +91,11 @@ Json json_of(const PerfLaunch& launch) {
 Counts counts_of(const nlohmann::json& json) {
   Counts counts;
   for (const auto& [key, value] : json.items()) {
-    if (const std::optional<Counter> counter = counter_by_key(key))
-      counts[*counter] = value.get<std::uint64_t>();
+    const std::optional<Counter> counter = counter_by_key(key);
+    if (!counter) continue;
+    if (!value.is_number_unsigned())
+      throw nlohmann::json::other_error::create(501, key + " is no whole number", &value);
+    counts[*counter] = value.get<std::uint64_t>();
   }
   return counts;
 }
@@ -265,7 +268,8 @@ Result<PerfRecord> read_perf(const std::string& path) {
     for (const nlohmann::json& entry : json->at("entries"))
       record.entries.push_back(entry_of(entry));
   } catch (const nlohmann::json::exception&) {
-    return refuse(fmt::format("entry {} is not complete", record.entries.size() + 1));
+    return refuse(fmt::format("entry {} is not complete, or has no whole numbers",
+                              record.entries.size() + 1));
   }
   return record;
 }

@@ -21,6 +21,7 @@ expect 2 'k is compared with "ten", which is no whole number' verify gemm_bf16 -
 expect 2 'alpha is compared with "half", which is no number' verify gemm_bf16 --only 'alpha=half'
 expect 4 'sm_75' explain "gemm_bf16 m=1 n=1 k=1 value=ones seed=0x1" --on emulator --sm 75
 expect 2 "cannot list" list kernel_
+expect 2 "--out is empty" verify softmax_bf16 --out ''
 expect 3 "no NVIDIA driver here" verify gemm_bf16 --on gpu
 
 expect 2 'did you mean "G01"' mutants gemm_bf16 --only G0l

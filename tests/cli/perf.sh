@@ -56,6 +56,8 @@ PYTHON
 echo '{' >broken.json
 expect 0 "1 grew, 0 shrank" perf "${problem[@]}" --baseline less.json --out one
 expect 1 "wavefronts of shared memory" perf "${problem[@]}" --baseline less.json --strict --out one
+sed -E 's/"global_sectors": ?[0-9]+/"global_sectors":-1/' less.json >negative.json
+expect 2 "has no whole numbers" perf "${problem[@]}" --baseline negative.json --out one
 python3 - one/latest-perf/report.sarif <<'PYTHON' || { echo "FAILED: report.sarif lacks the line that grew"; failed=$((failed + 1)); }
 import json, sys
 results = json.load(open(sys.argv[1]))["runs"][0]["results"]
