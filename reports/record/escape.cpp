@@ -90,7 +90,8 @@ std::string text_of_html(std::string_view html) {
   std::string text;
   while (!html.empty()) {
     if (html.front() == '<') {
-      if (html.starts_with("<p") && !text.empty()) text += "; ";  // a paragraph behind something
+      const bool paragraph = html.starts_with("<p>") || html.starts_with("<p ");
+      if (paragraph && !text.empty()) text += "; ";
       html.remove_prefix(std::min(html.find('>'), html.size() - 1) + 1);
       continue;
     }

@@ -89,7 +89,7 @@ judge 3 "/etc/passwd: No such file or directory" thief.cu
 echo 'template <int N> struct Bomb { Bomb<N + 1> a; Bomb<N + 2> b; }; Bomb<0> bomb;' | cat - silu_and_mul.cu >bomb.cu
 judge 3 "does not compile" bomb.cu
 submission renamed 's/silu_and_mul_f32/other/'
-judge 3 "there is no entry" renamed.cu
+judge 3 "cannot be run: submission.sm_80.ptx: there is no entry" renamed.cu
 judge 2 "the task has no sm_100" silu_and_mul.cu --sm 100
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry silu_and_mul_bf16() { ret; }\n' >none.ptx
 judge 3 "cannot be run" none.ptx

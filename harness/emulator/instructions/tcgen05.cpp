@@ -577,7 +577,7 @@ void order_product(Warp& warp, const TensorProduct& op, int column, int columns,
                     fmt::format("issues a {} that {}", op.what(), writes ? "writes" : "reads"), at,
                     written ? last.write : last.load, written ? "written" : "read");
       }
-      if (!told && writes) {
+      if (!told && writes && last.loading != 0) {  // words are made only where they are said
         told =
             !require_loaded(warp, *op.at, op.lane,
                             fmt::format("issues a {} that writes", op.what()), *op.cta, at, last);
