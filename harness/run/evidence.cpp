@@ -20,6 +20,7 @@ constexpr std::int64_t kFewOutputs = 1000;
 // One output tensor over all cases of a kernel.
 struct OutputEvidence {
   std::int64_t elements = 0, compared = 0, open = 0, nonzero = 0;
+  bool is_integer = false;
   std::int64_t bounded = 0, useless = 0;   // tensors with a bound, and those it tells nothing of
   std::int64_t cases = 0, zero_cases = 0;  // and those in which it is mostly zero
 };
@@ -43,7 +44,8 @@ std::map<std::string, OutputEvidence> by_output(const KernelRecord& kernel,
       ++one.cases;
       one.zero_cases += mostly_zero(output.verdict.elements, output.verdict.nonzero);
       const auto id = format_by_name(output.format);
-      if (output.verdict.bounded == 0 || !id || format(*id).is_integer) continue;
+      one.is_integer = id && format(*id).is_integer;
+      if (output.verdict.bounded == 0 || !id || one.is_integer) continue;
       ++one.bounded;
       const double whole_result = std::ldexp(1.0, format(*id).mantissa_bits);  // in ulp, at least
       one.useless += output.verdict.median_bound_ulp >= whole_result;
@@ -52,12 +54,15 @@ std::map<std::string, OutputEvidence> by_output(const KernelRecord& kernel,
   return all;
 }
 
-// With as many outputs that are not zero nobody wrote zeros for all of them: a mask has most.
+// With as many outputs that are not zero nobody wrote zeros for all of them: a mask has most. Of
+// integers, of which each is right or wrong, fewer do: flags and counters are 0 by nature.
 constexpr std::int64_t kManyNonzero = 10'000;
+constexpr std::int64_t kManyIntegers = 1'000;
 
 // Of all outputs, and in most cases: a mask hides most of a few large ones.
 bool mostly_zero(const OutputEvidence& output) {
-  return output.elements >= 10 && output.nonzero < kManyNonzero &&
+  return output.elements >= 10 &&
+         output.nonzero < (output.is_integer ? kManyIntegers : kManyNonzero) &&
          mostly_zero(output.elements, output.nonzero) && output.zero_cases * 2 > output.cases;
 }
 

@@ -164,6 +164,12 @@ def manifest_of(
     for size in compiled.block:
         threads *= size
     contract = contract_of(wanted.operation, compiled.ptx, threads) | dict(wanted.contract)
+    if "root" in row_of(wanted.operation).terms and "root" not in contract:
+        raise InputError(
+            f"{wanted.operation}'s contract has no word for this PTX, which has neither rsqrt.approx "
+            "nor sqrt.rn: say the operation as a text, which leaves its functions open "
+            "(docs/triton.md, \"Norms\"), or give contract={\"root\": ...}"
+        )
     head: dict[str, Any] = {
         "computes": wanted.operation,
         "summary": compiled.summary,
@@ -224,6 +230,11 @@ def contract_of(operation: str, ptx: str, block: int) -> dict[str, Any]:
         contract["epilogue"] = []
     if "lanes" in terms and not is_text:
         contract["lanes"] = block
+    if "root" in terms:
+        if "rsqrt.approx" in ptx:
+            contract["root"] = "rsqrt.approx"
+        elif "sqrt.rn" in ptx:
+            contract["root"] = "1 / sqrt"
     if operation == "softmax":
         contract["exponential"] = "ex2.approx.ftz" if "ex2.approx.ftz" in ptx else "ex2.approx"
         contract["normalize"] = "div.full" if "div.full" in ptx else "quotient"

@@ -122,6 +122,29 @@ class Problem:
             m = math.prod(tensor.shape[:-1])
             self.view(name, lambda t, m=m: t.reshaped((m, t.shape[-1])))  # type: ignore[misc]
 
+    def join_leading_axes(self) -> None:
+        """[batch, length, n] as [m, n] where a text has [m, n]: axes that a tensor has more than in
+        the text are joined into its first. Tensors with the same first size have the same axes
+        there, or that size."""
+        leading: dict[str, tuple[tuple[int, ...], str]] = {}
+        for name in (*self.inputs, *self.outputs):
+            row, shape = row_of(self.operation).tensors[name], self.shape_of(name)
+            sizes = row.sizes()
+            more = len(shape) - len(sizes)
+            if more < 0 or more > 0 and not sizes:
+                raise InputError(f"{name} is {self.tensor(name)}, {self.operation} takes {row.shape}")
+            if more == 0:
+                continue
+            first = shape[: more + 1]
+            due, said = leading.setdefault(sizes[0], (first, f"{name} is {self.tensor(name)}"))
+            if first != due:
+                raise InputError(
+                    f"{said} and {name} is {self.tensor(name)}: their leading axes, which are "
+                    f"{sizes[0]} in {self.operation}, have to be the same"
+                )
+            joined = (math.prod(first), *shape[more + 1 :])
+            self.view(name, lambda t, joined=joined: t.reshaped(joined))  # type: ignore[misc]
+
     def flatten(self, *names: str) -> None:
         """[..., 1] and the like as [size]."""
         for name in names:
@@ -203,12 +226,7 @@ def problem_of(
     if isinstance(operation, Text):
         # The program finds the sizes.
         found.require(*(name for name in inputs if not row.tensors[name].optional))
-        for name in (*found.inputs, *found.outputs):
-            sizes = row.tensors[name].sizes()
-            if len(sizes) != len(found.shape_of(name)):
-                raise InputError(
-                    f"{name} is {found.tensor(name)}, {operation} takes {row.tensors[name].shape}"
-                )
+        found.join_leading_axes()
     else:
         _DERIVE[operation](found)
     return found

@@ -52,6 +52,7 @@ _TENSOR_NAMES = {
     "grad_output": ("dy",),
     "grad_input": ("dx",),
     "l": ("lse",),
+    "m": ("lse",),  # the maxima in attention's tutorial, and at the end the LSE
 }
 _SIZE_NAMES = {
     "n_rows": "m",
@@ -62,6 +63,13 @@ _SIZE_NAMES = {
     "n_columns": "n",
     "columns": "n",
     "num_cols": "n",
+    "z": "batch",
+    "h": "heads",
+    "n_ctx": "queries",
+    "seqlen_q": "queries",
+    "seqlen_k": "keys",
+    "sm_scale": "scale",
+    "softmax_scale": "scale",
 }
 # The leading dimension of a tensor that holds the name.
 _ROW_STRIDE = re.compile(
@@ -421,7 +429,8 @@ def _arguments(
         guessed.append(f"{name} is {meant}")
     if missing:
         raise InputError(
-            f"{kernel.__name__}: what is {' and what is '.join(missing)}? Say it with "
+            f"{kernel.__name__}: nothing tells what {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'}. Say it with "
             f'arguments={{"{missing[0]}": ...}}: a tensor ({", ".join(operation.tensors)}), a size or '
             f"stride ({', '.join(n for n, f in operation.fields.items() if f.kind == 'integer')}, "
             "ld_...), or a number"
@@ -434,7 +443,7 @@ def _guess(
     operation: str, name: str, variables: Sequence[str], taken: set[str], layout: str
 ) -> str | int | None:
     row = row_of(operation)
-    plain = re.sub(r"^(ptr|p)_|_?(ptr|pointer)s?$", "", name.lower())
+    plain = re.sub(r"^(ptr|p|desc)_|_?(ptr|pointer|desc)s?$", "", name.lower())
     is_pointer = plain != name.lower()
     stride = _stride(operation, name.lower(), layout)
     if stride is not None:

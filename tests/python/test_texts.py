@@ -124,9 +124,23 @@ def test_wrong_texts(text, says):
     assert says in str(error.value)
 
 
+def test_leading_axes_are_rows():
+    x = bf16(2, 3, 64)
+    y = gated(x.reshape(6, 64))
+    for out in (y.reshape(2, 3, 32), y):
+        report = assert_conforms(out, GATED, x=x, chip=90)
+        assert report.records[0].cases[0].case.startswith("silu_and_mul m=6 n=32 ")
+    wrong = y.reshape(2, 3, 32).copy()
+    wrong[1, 2, 5] += 1
+    with pytest.raises(plumbline.Broken, match=r"y\[1, 2, 5\]: got"):
+        assert_conforms(wrong, GATED, x=x, chip=90)
+    with pytest.raises(InputError, match=r"x is bf16 \[2, 3, 64\] and y is bf16 \[3, 2, 32\]: their leading axes"):
+        assert_conforms(y.reshape(3, 2, 32), GATED, x=x, chip=90)
+
+
 def test_sizes_that_do_not_fit():
-    with pytest.raises(InputError, match=r"x is bf16 \[2, 3, 64\], silu_and_mul.op takes \[m, 2 \* n\]"):
-        assert_conforms(bf16(6, 32), GATED, x=bf16(2, 3, 64), chip=90)
+    with pytest.raises(InputError, match=r"x is bf16 \[64\], silu_and_mul.op takes \[m, 2 \* n\]"):
+        assert_conforms(bf16(6, 32), GATED, x=bf16(64), chip=90)
     with pytest.raises(InputError, match=r"^b is missing \(give b=\.\.\.\)"):
         text = "operation f(x[a * b]) -> y[a * b]\n  y[i] = x[i]\n"
         assert_conforms(bf16(12), text, x=bf16(12), a=5, chip=90)

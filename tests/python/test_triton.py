@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Triton kernels become manifests and are verified. These skip where Triton is missing. If they fail, a kernel is verified as
 something else than it is, or not at all."""
+import dataclasses
+
 import plumbline
 import pytest
 from plumbline.errors import InputError
@@ -107,7 +109,9 @@ def test_manifests(tmp_path):
     ("gemm", "stride_bk", "", "ld_b"), ("gemm", "stride_bk", "nt", 1), ("gemm", "stride_bn", "nt", "ld_b"), ("gemm", "stride_cm", "", "ld_d"),
     ("gemm", "lda", "", "ld_a"), ("softmax", "X", "", "x"), ("softmax", "out_ptr", "", "y"), ("softmax", "stride_x_row", "", "ld_x"),
     ("softmax", "ldx", "", "ld_x"), ("softmax", "n_cols", "", "n"), ("layernorm", "W", "", "gamma"), ("layernorm", "B", "", "beta"),
-    ("layernorm", "stride", "", "n"), ("layernorm", "eps", "", "eps"), ("gemm", "flag", "", None), ("softmax", "scratch_ptr", "", None)])
+    ("layernorm", "stride", "", "n"), ("layernorm", "eps", "", "eps"), ("gemm", "flag", "", None),
+    ("attention", "desc_q", "", "q"), ("attention", "M", "", "lse"), ("attention", "N_CTX", "", "queries"), ("attention", "sm_scale", "", "scale"),
+    ("gemm", "M", "", "m"), ("softmax", "scratch_ptr", "", None)])
 def test_guesses(operation, name, layout, expected):
     assert _guess(operation, name, [name], set(), layout) == expected
 
@@ -196,3 +200,12 @@ def test_what_says_nothing_of_its_operation(kernel, says):
     with pytest.raises(InputError) as error:
         plumbline.verify(kernel)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(("ptx", "root"), [("rsqrt.approx.ftz.f32", "rsqrt.approx"), ("sqrt.rn.f32", "1 / sqrt")])
+def test_how_a_norm_takes_its_root(ptx, root):
+    wanted = Described(operation="rmsnorm", grid="m", arguments={"x": "x", "y": "y"})
+    compiled = dataclasses.replace(COMPILED, ptx=ptx)
+    assert f'root = "{root}"' in manifest_of(wanted, compiled, wanted.arguments, {}, formats_of(wanted, wanted.arguments))
+    with pytest.raises(InputError, match="no word for this PTX, which has neither rsqrt.approx nor sqrt.rn: say the operation as a text"):
+        manifest_of(wanted, dataclasses.replace(COMPILED, ptx="sqrt.approx.ftz.f32"), wanted.arguments, {}, formats_of(wanted, wanted.arguments))

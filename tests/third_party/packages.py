@@ -31,6 +31,9 @@ REPOSITORIES = [
     ("llm_c", "https://github.com/karpathy/llm.c.git", "f1e2ace651495b74ae22d45d1723443fd00ecd3a"),
     ("ggml", "https://github.com/ggml-org/ggml.git", "d99724f2b141fed9e1a9f402213506c081433465"),
     ("sage_attention", "https://github.com/thu-ml/SageAttention.git", "d1a57a546c3d395b1ffcbeecc66d81db76f3b4b5"),
+    # Two whose tests drop_in.py changes.
+    ("liger_kernel", "https://github.com/linkedin/Liger-Kernel.git", "ead96b618e5c67bddc6a6e9bcb99bfe6b5ab661c"),
+    ("flash_linear_attention", "https://github.com/fla-org/flash-linear-attention.git", "bc3b101dcb713ddc5bd8924b66754eb68b5ccf89"),
     # Triton's own repository, with a second back end: its tutorials.
     ("triton", "https://github.com/triton-lang/Triton-to-tile-IR.git", "50ec1da08373023d0aa8469725c6b59dbd2da16e"),
 ]

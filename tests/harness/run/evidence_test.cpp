@@ -88,6 +88,19 @@ TEST(Evidence, ManyOutputsThatAreNotZeroAreEnough) {
   EXPECT_THAT(g.reasons(), IsEmpty());
 }
 
+// Locks and counters are 0 but for a few, and each of them is right or wrong.
+TEST(Evidence, AThousandIntegersThatAreNotZeroAreEnough) {
+  Good g;
+  for (CaseRecord& c : g.record.cases) {
+    c.outputs.front().format = "s32";
+    c.outputs.front().verdict.elements = 50'000;
+    c.outputs.front().verdict.nonzero = 333;
+  }
+  EXPECT_THAT(g.reasons(), ElementsAre(HasSubstr("outputs are not zero")));
+  for (CaseRecord& c : g.record.cases) c.outputs.front().verdict.nonzero = 334;
+  EXPECT_THAT(g.reasons(), IsEmpty());
+}
+
 // Each output has to be tested: a second one beside a good one.
 TEST(Evidence, NoOutputHidesBehindAnother) {
   Good g;

@@ -48,7 +48,7 @@ def ptx_of(kernel, sm: int, types: dict, constants: dict, aligned=(), **options)
 
 
 def write(name: str, sm: int, kernel, computes: str, summary: str, parameters: list[str], grid: str, types: dict, constants: dict, rest: str,
-          aligned=(), **options) -> None:
+          aligned=(), in_place="", **options) -> None:
     ptx, has = ptx_of(kernel, sm, types, constants, aligned, **options)
     name = f"{name}_sm_{sm}"
     parameters = [*parameters, "s64 0", "s64 0"]  # Triton's own pointers
@@ -62,7 +62,7 @@ ptx        = "{name}.ptx"
 targets    = [{sm}]
 entry      = "{kernel.__name__}"
 parameters = {parameters}
-
+{in_place}
 [launch]
 grid   = {grid}
 block  = [{has["threads"]}]
@@ -130,7 +130,7 @@ n = {BLOCK_SIZE_N}
 [contract]
 lanes  = {32 * warps}
 vector = {block // (32 * warps)}
-""", num_warps=warps)
+""", in_place='in_place   = {lock_out = "lock"}\n', num_warps=warps)
     write("layer_norm_backward_sum", sm, of["_layer_norm_bwd_dwdb"], "layer_norm_backward_sum.op", "the rest of the gradients of weight and bias, f16",
           ["ptr parts_gamma", "ptr parts_beta", "ptr dgamma", "ptr dbeta", "s32 m", "s32 n"], "['ceil_div(n, 128)']",
           {"DW": "*fp16", "DB": "*fp16", "FINAL_DW": "*fp16", "FINAL_DB": "*fp16", "M": "i32", "N": "i32"},
