@@ -15,6 +15,7 @@
 #include "harness/run/describe.h"
 #include "oracles/base/suggest.h"
 #include "oracles/base/text.h"
+#include "oracles/models/generation.h"
 
 namespace plumbline {
 namespace {
@@ -69,6 +70,8 @@ Status apply(const RawFlags& raw, Arguments& arguments) {
     arguments.sm = parse_chip(raw.sm);
     if (!arguments.sm)
       return wrong(fmt::format("--sm {} is no chip", raw.sm), "a number such as 90");
+    if (const std::string_view why = refused_chip(*arguments.sm); !why.empty())
+      return wrong(std::string(why), "take another chip");
   }
   arguments.profile_name = raw.profile;
   arguments.profile = raw.profile == "quick"  ? Profile::quick

@@ -19,6 +19,7 @@
 #include "kernels/manifest/compile.h"
 #include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
+#include "oracles/models/generation.h"
 #include "reports/count_text.h"
 
 namespace plumbline {
@@ -88,6 +89,8 @@ Result<Subject> subject_of(const fs::path& ptx, const Arguments& arguments) {
   Result<EntrySurvey> entry = chosen_entry(*survey, arguments.names.front(), arguments.entry);
   if (!entry) return entry.error();
   if (entry->unreadable) return *entry->unreadable;
+  if (const std::string_view why = refused_chip(survey->target_sm); !why.empty())
+    return Error{ErrorKind::bad_input, std::string(why), ptx.string(), "compile for another chip"};
   return Subject{*std::move(survey), *std::move(entry), {}};
 }
 

@@ -115,7 +115,8 @@ void list_models(const Registry&, Terminal& terminal) {
   static constexpr std::array<std::string_view, 3> kInstructions = {"mma.sync", "wgmma", "tcgen05"};
   terminal.print_wrapped(
       "  A node adds L products with F fraction bits and gives p bits "
-      "(docs/bounds/accumulator.md).");
+      "(docs/bounds/accumulator.md). What a sum of zeros takes for its exponent is MMA-Sim's "
+      "wherever results are f16, and of wgmma and tcgen05: no output of a GPU decides it.");
   terminal.print("  chips       instruction  inputs  out   L   F   p  evidence");
   for (const GenerationRow& row : generation_table()) {
     const NodeModel& node = row.model.node;

@@ -10,6 +10,7 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/inline_calls.h"
 #include "harness/emulator/decode/rows.h"
+#include "oracles/models/generation.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -98,6 +99,7 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
     add_missing(refusal, out.missing);
   }
   std::ranges::sort(out.missing, {}, &MissingInstruction::first_line);
+  if (const std::string_view why = refused_chip(module.target_sm); !why.empty()) out.refused = why;
   return out;
 }
 
@@ -110,6 +112,7 @@ Result<PtxSurvey> survey_ptx(std::string_view text, std::string_view file) {
   PtxSurvey out;
   out.version = fmt::format("{}.{}", module->version_major, module->version_minor);
   out.target = module->target_text;
+  out.target_sm = module->target_sm;
   for (const Function& function : module->functions) {
     if (function.is_entry && (function.has_body || function.unreadable))
       out.entries.push_back(survey(*module, function));

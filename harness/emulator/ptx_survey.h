@@ -51,6 +51,7 @@ struct EntrySurvey {
 struct PtxSurvey {
   std::string version;  // "8.7"
   std::string target;   // "sm_90a"
+  int target_sm = 0;    // 90
   std::vector<EntrySurvey> entries;
 };
 

@@ -25,7 +25,8 @@ struct Step {
 constexpr std::array<std::string_view, 2> kDivides{"div.r", ""}, kInverts{"rcp.r", "div.r"},
     kTakesRoots{"sqrt.r", ""};
 constexpr std::array<std::string_view, 3> kQuotients{"div.approx", "div.full", ""},
-    kReciprocals{"div.approx", "div.full", "rcp.approx"}, kRoots{"rsqrt.approx", "sqrt.approx", ""};
+    kReciprocals{"div.approx", "div.full", "rcp.approx"}, kRoots{"rsqrt.approx", "sqrt.approx", ""},
+    kSquareRoots{"sqrt.approx", "", ""};
 
 constexpr Step kSteps[] = {
     {"rule", "x / scale", kDivides, kQuotients},
@@ -37,6 +38,9 @@ constexpr Step kSteps[] = {
     {"root", "1 / sqrt", kTakesRoots, kRoots},
     {"silu", "g / (1 + e)", kDivides, kReciprocals},
     {"silu", "g * (1 / (1 + e))", kInverts, kReciprocals},
+    // CUDA's library itself takes ex2.approx, rcp.approx and rsqrt.approx.
+    {"functions", "precise", kDivides, kQuotients},
+    {"functions", "precise", kTakesRoots, kSquareRoots},
 };
 
 bool is_one_of(const emulator::Instruction& instruction, std::span<const std::string_view> forms) {

@@ -211,6 +211,14 @@ bool has_open_order(const Manifest& kernel) {
          });
 }
 
+// How a kernel adds that the device stopped in a case is left out: finding out may take until its
+// loops are given up.
+bool may_not_end(const KernelRecord& kernel, const RunRecord& record) {
+  return kernel.failed > 0 && std::ranges::any_of(record.cases, [&](const CaseRecord& c) {
+           return c.kernel == kernel.name && c.verdict == Verdict::fail && !c.findings.empty();
+         });
+}
+
 // Step 10 begins: how the kernels really add, beside what their contracts say.
 void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vector<Job>& jobs,
                    const std::optional<Target>& gpu, const RunOptions& options, Observer& observer,
@@ -221,8 +229,7 @@ void probe_kernels(const std::vector<const Manifest*>& kernels, const std::vecto
     runner_options.threads = 1;
     runner_options.repeat = 1;
     return [&, runner = CaseRunner(runner_options)](std::size_t i) mutable {
-      // How a failing kernel adds is left out: finding out may take until its loops are given up.
-      if (record.kernels[i].failed > 0) return;
+      if (may_not_end(record.kernels[i], record)) return;
       probe_kernel(*kernels[i], gpu, options, runner, record.kernels[i]);
       if (has_open_order(*kernels[i]))
         name_order(*kernels[i], jobs, runner, record, record.kernels[i]);

@@ -8,6 +8,7 @@
 #include "kernels/manifest/position.h"
 #include "oracles/base/file.h"
 #include "oracles/base/suggest.h"
+#include "oracles/models/generation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -115,8 +116,12 @@ void read_targets(TomlReader& reader, Manifest& manifest) {
     const std::optional<TargetText> target = read_target(reader, node);
     if (!target) continue;
     if (std::ranges::find(kCapabilities, target->number) == std::end(kCapabilities)) {
-      reader.fail_at(node, fmt::format("no chip has compute capability {}", target->number),
-                     "write sm_80 as 80");
+      const std::string_view refused = refused_chip(static_cast<int>(target->number));
+      reader.fail_at(node,
+                     refused.empty()
+                         ? fmt::format("no chip has compute capability {}", target->number)
+                         : std::string(refused),
+                     refused.empty() ? "write sm_80 as 80" : "take another target");
       continue;
     }
     if (!manifest.targets.empty() && target->number <= manifest.targets.back()) {

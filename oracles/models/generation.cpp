@@ -52,16 +52,16 @@ constexpr std::array kRows{
     GenerationRow{ 90,  90, mma_sync, kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 (Leeds)"},
     GenerationRow{ 90,  90, mma_sync, kHalf,   f16, {{16, 25,  -21, f16_nearest_even},  in_order},   "measured: H100, H200 (Leeds)"},
     GenerationRow{ 90,  90, mma_sync, kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 (Leeds)"},
-    GenerationRow{ 90,  90, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 at k4 (Leeds); L = 8: MMA-Sim"},
+    GenerationRow{ 90,  90, mma_sync, kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "measured: H100, H200 at k4 (Leeds); L = 8: H100 (plumbline)"},
     GenerationRow{ 90,  90, mma_sync, kFp8,    f32, {{16, 25, -133, f32_toward_zero},   hopper_fp8}, "measured: H100, H200 (Leeds); ptxas 13.0 output"},
     GenerationRow{ 90,  90, mma_sync, kFp8,    f16, {{16, 25,  -21, f16_nearest_even},  hopper_fp8}, "measured: H100, H200 (Leeds); ptxas 13.0 output"},
 
-    GenerationRow{ 90,  90, wgmma,    kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
-    GenerationRow{ 90,  90, wgmma,    kHalf,   f16, {{16, 25,  -21, f16_nearest_even},  in_order},   "model: MMA-Sim"},
-    GenerationRow{ 90,  90, wgmma,    kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim; whole kernels: dfyz/reproducible-inference"},
-    GenerationRow{ 90,  90, wgmma,    kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "model: MMA-Sim"},
-    GenerationRow{ 90,  90, wgmma,    kFp8,    f32, {{32, 13, -133, e8m13_toward_zero}, in_order},   "measured: H100, H200 with C = 0 (Leeds); C: MMA-Sim"},
-    GenerationRow{ 90,  90, wgmma,    kFp8,    f16, {{32, 13,  -21, f16_nearest_even},  in_order},   "model: MMA-Sim"},
+    GenerationRow{ 90,  90, wgmma,    kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100 (plumbline)"},
+    GenerationRow{ 90,  90, wgmma,    kHalf,   f16, {{16, 25,  -21, f16_nearest_even},  in_order},   "measured: H100 (plumbline)"},
+    GenerationRow{ 90,  90, wgmma,    kBrain,  f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: H100 (plumbline); whole kernels: dfyz/reproducible-inference"},
+    GenerationRow{ 90,  90, wgmma,    kTf32,   f32, {{ 8, 25, -133, f32_toward_zero},   in_order},   "measured: H100 (plumbline)"},
+    GenerationRow{ 90,  90, wgmma,    kFp8,    f32, {{32, 13, -133, e8m13_toward_zero}, in_order},   "measured: H100, H200 with C = 0 (Leeds); C: H100 (plumbline)"},
+    GenerationRow{ 90,  90, wgmma,    kFp8,    f16, {{32, 13,  -21, f16_nearest_even},  in_order},   "measured: H100 (plumbline)"},
 
     GenerationRow{100, 103, mma_sync, kHalf,   f32, {{16, 25, -133, f32_toward_zero},   in_order},   "measured: B200 (Leeds)"},
     GenerationRow{100, 103, mma_sync, kHalf,   f16, {{16, 25,  -21, f16_nearest_even},  in_order},   "measured: B200 (Leeds)"},
@@ -103,6 +103,11 @@ bool is_modeled(int sm) {
   return std::any_of(table.begin(), table.end(), [&](const GenerationRow& row) {
     return row.sm_low <= sm && sm <= row.sm_high;
   });
+}
+
+std::string_view refused_chip(int sm) {
+  return sm == 107 ? "Rubin (sm_107) is not emulated: nothing public says how its tensor cores add"
+                   : "";
 }
 
 std::optional<DotModel> dot_model(int sm, Instruction instruction, FormatId a, FormatId b,

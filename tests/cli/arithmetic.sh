@@ -20,6 +20,8 @@ expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --
 # The same PTX under a contract that promotes, which it does not.
 copy fine gemm_fp8 's/^schedule .*/schedule = "promote"\ninterval = 128/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml
+expect 1 "its contract says 13 fraction bits, 14-bit results cut toward zero, 16 products per step, a fresh accumulator every 128 of k" \
+  verify fine --kernel fine/fine.toml --on emulator --sm 89 --no-corpus --only 'value=positive k>=512'
 expect 5 "its contract says" explain fine --on emulator --sm 89 --kernel fine/fine.toml
 
 # And under that of another unit: refused before anything runs.

@@ -27,6 +27,18 @@ cat >two.ptx <<'PTX'
 }
 .visible .entry plain() .reqntid 64 { ret; }
 PTX
+cat >rubin.ptx <<'PTX'
+.version 9.1
+.target sm_107a
+.address_size 64
+.visible .entry k(.param .u64 x)
+{
+  ret;
+}
+PTX
+expect 0 "does not run Rubin (sm_107) is not emulated: nothing public says" list ptx rubin.ptx
+expect 2 "Rubin (sm_107) is not emulated: nothing public says how its tensor cores add (compile for another chip)" init rubin.ptx
+expect 2 "Rubin (sm_107) is not emulated: nothing public says how its tensor cores add (take another chip)" verify gemm_bf16 --sm 107
 expect 0 "two.ptx: PTX 8.7 for sm_90a, 2 entries" list ptx two.ptx
 expect 0 "_ZN3lib3runILi64EEEvPf (lib::run) line 5" list ptx two.ptx
 expect 0 "parameters 3, of 8, 4, 24 bytes" list ptx two.ptx

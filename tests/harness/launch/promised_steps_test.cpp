@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/folders.h"
+
 namespace plumbline {
 namespace {
 
@@ -78,6 +80,32 @@ TEST(PromisedSteps, OnlyWhatTheKernelsEntriesReachCounts) {
                     header = ".version 8.7\n.target sm_80\n.address_size 64\n";
   EXPECT_FALSE(accepted(header + called + body(approximate)));
   EXPECT_TRUE(accepted(ptx("", ".func f()" + body(approximate))));
+}
+
+// Of a text's functions the library's own may be approximate inside; divisions and roots are not.
+TEST(PromisedSteps, PreciseFunctionsDivideAndTakeRootsToNearest) {
+  const Result<Manifest> kernel = read_manifest(
+      PLUMBLINE_SOURCE_DIR "/kernels/shipped/quantize_per_token_fp8/quantize_per_token_fp8.toml");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const auto checked = [&](const std::string& code) {
+    return check_promised_steps(*kernel,
+                                ".version 8.7\n.target sm_80\n.address_size 64\n.visible .entry "
+                                "quantize_per_token_fp8() {\n.reg .f32 %f<4>;\n" +
+                                    code + "\nret; }\n",
+                                "q.ptx");
+  };
+  for (const char* wrong : {"div.full.f32 %f1, %f2, %f3;", "div.approx.f32 %f1, %f2, %f3;",
+                            "sqrt.approx.ftz.f32 %f1, %f2;"}) {
+    const Status status = checked(wrong);
+    ASSERT_FALSE(status.ok()) << wrong;
+    EXPECT_THAT(status.error().message, HasSubstr("functions = \"precise\""));
+    EXPECT_THAT(status.error().message, HasSubstr("q.ptx:6"));
+  }
+  for (const char* right :
+       {"div.rn.f32 %f1, %f2, %f3;", "sqrt.rn.f32 %f1, %f2;", "ex2.approx.f32 %f1, %f2;",
+        "rcp.approx.f32 %f1, %f2;", "rsqrt.approx.f32 %f1, %f2;"}) {
+    EXPECT_TRUE(checked(right).ok()) << right;
+  }
 }
 
 }  // namespace

@@ -421,6 +421,7 @@ const Mistake kMistakes[] = {
     {"[80, 90]", "[90, \"90a\"]", "\"90a", "90 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[90, 80]", "80]", "80 does not come after 90 (list targets once each, in increasing order)"},
     {"[80, 90]", "[80, 91]", "91", "no chip has compute capability 91 (write sm_80 as 80)"},
+    {"[80, 90]", "[80, 107]", "107", "Rubin (sm_107) is not emulated: nothing public says how its tensor cores add (take another target)"},
     {"[80, 90]", "[8, 90]", "8, 90", "no chip has compute capability 8 (write sm_80 as 80)"},
     {"{layout}_{out}", "{layut}_{out}", "layut", R"(there is no field "layut" (did you mean "layout"?))"},
     {"{layout}_{out}", "{layout}_{out", "{out", "this brace is never closed (write {field})"},
