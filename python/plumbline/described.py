@@ -117,6 +117,8 @@ class Compiled:
     block: Sequence[int]
     shared: int
     scratch: int = 0  # bytes of global memory for each block, the tensor workspace
+    tensor_maps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: Sequence[tuple[str, str]] = ()  # which problems it takes, and why
 
 
 def is_real(operation: str, expression: Any) -> bool:
@@ -191,13 +193,15 @@ def manifest_of(
     }
     parts = [
         "\n".join(f"{key} = {toml_value(value)}" for key, value in head.items()) + "\n",
-        toml_table("problem", _problem(wanted, arguments, tensors, formats)),
+        *(toml_table(f"tensor_map.{name}", table) for name, table in compiled.tensor_maps.items()),
+        toml_table("problem", _problem(wanted, arguments, compiled.parameters, tensors, formats)),
         toml_table("launch", launch),
         toml_table("formats", formats),
     ]
     built = [*_alignment_rules(wanted, arguments), *(_with_constants(r, constants) for r in wanted.require)]
     rules = [
         *((rule, OFFSETS) for rule in offset_rules(wanted, compiled.parameters)),
+        *dict.fromkeys(compiled.rules),
         *((rule, "the kernel was compiled for this") for rule in built),
     ]
     for rule, reason in rules:
@@ -244,13 +248,14 @@ def contract_of(operation: str, ptx: str, block: int) -> dict[str, Any]:
 def _problem(
     wanted: Described,
     arguments: Mapping[str, Any],
+    parameters: Sequence[str],
     tensors: set[str],
     formats: Mapping[str, str],
 ) -> dict[str, Any]:
     row = row_of(wanted.operation)
     result: dict[str, Any] = {}
     free = []
-    used = set(re.findall(r"[a-z_]\w*", " ".join(map(str, arguments.values()))))
+    used = set(re.findall(r"[a-z_]\w*", " ".join([*map(str, arguments.values()), *parameters])))
     for name, entry in row.fields.items():
         if name in wanted.problem:
             value = wanted.problem[name]

@@ -68,6 +68,11 @@ def _launches(
         for chip in map(chip_named, task["targets"]):
             name = f"submission_{number}_{place}_{chip}"
             one = compiled_for(wanted, kernel, own, chip, name)
+            if one.compiled.tensor_maps:
+                raise InputError(
+                    "a submission's descriptors are made in the kernel (tl.make_tensor_descriptor), "
+                    "not by the host"
+                )
             path.with_name(one.compiled.file).write_text(one.compiled.ptx, encoding="utf-8")
             found.append(
                 {

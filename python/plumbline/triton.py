@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from .chips import Chip, chip_named
 from .described import OFFSETS, Compiled, Described, Grid, formats_of, is_real, manifest_of, write_file
+from .descriptors import Descriptor, described
 from .errors import CannotRun, InputError, nearest
 from .report import Report
 from .texts import Text, file_stem, row_of
@@ -96,6 +97,7 @@ class Verification(Described):
     kernel: Any
     num_warps: int = 4
     num_stages: int | None = None
+    descriptors: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def export(self, folder: str | pathlib.Path, chips: Iterable[str | int]) -> list[Exported]:
         """Compiles for each chip, and for each configuration of an autotuned kernel."""
@@ -161,6 +163,7 @@ def verify_triton(
     wide_offsets: bool = False,
     num_warps: int = 4,
     num_stages: int | None = None,
+    descriptors: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Report:
     """Verifies a ``@triton.jit`` function, or every configuration of an autotuned one.
@@ -183,6 +186,10 @@ def verify_triton(
         arguments that ``triton.autotune`` has in ``reset_to_zero`` are.
     wide_offsets: also problems in which rows times a leading dimension exceed 2^31 - 1, where a
         kernel that works offsets out in 32 bits fails.
+    descriptors: tensor descriptors that the host makes, each with the block that the kernel moves:
+        ``{"a_desc": ["BLOCK_M", "BLOCK_K"]}``. Where its shape and strides are not those of the
+        operation's tensor they are said, too, as expressions, the outermost first:
+        ``{"q": {"block": [64, 64], "shape": ["batch * queries", 64], "strides": [64, 1]}}``.
     options: those of ``plumbline.verify``, and ``folder=`` and ``show=`` of the export.
     """
     return Verification(
@@ -201,6 +208,7 @@ def verify_triton(
         wide_offsets=wide_offsets,
         num_warps=num_warps,
         num_stages=num_stages,
+        descriptors=descriptors or {},
     ).verify(chips, **options)
 
 
@@ -286,9 +294,37 @@ def compiled_for(
     constants = _constants(kernel, constants)
     arguments, notes = _arguments(wanted, kernel, constants)
     formats = formats_of(wanted, arguments)
-    compiled, constants = _compile(wanted, kernel, arguments, constants, formats, chip, options)
-    launched = _launched(wanted, kernel, arguments, constants, chip, compiled, name)
+    descriptors = _descriptors(wanted, kernel, arguments, constants, formats)
+    compiled, constants = _compile(
+        wanted, kernel, arguments, constants, formats, descriptors, chip, options
+    )
+    launched = _launched(wanted, kernel, arguments, constants, descriptors, chip, compiled, name)
     return Launched(launched, arguments, constants, formats, tuple(notes))
+
+
+def _descriptors(
+    wanted: Verification,
+    kernel: Any,
+    arguments: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    formats: Mapping[str, str],
+) -> dict[str, Descriptor]:
+    found = {}
+    tensors = row_of(wanted.operation).tensors
+    layout = str(wanted.problem.get("layout", "nn"))
+    for name, said in wanted.descriptors.items():
+        if name not in kernel.arg_names:
+            raise InputError(
+                f"descriptors: {kernel.__name__} has no argument {name!r}"
+                f"{nearest(name, kernel.arg_names)}"
+            )
+        tensor = arguments.get(name)
+        if tensor not in tensors:
+            raise InputError(f"descriptors: {name} is no tensor of {wanted.operation}")
+        found[name] = described(
+            wanted.operation, layout, str(tensor), formats[str(tensor)], said, constants
+        )
+    return found
 
 
 def _export(
@@ -324,6 +360,7 @@ def _compile(
     arguments: Mapping[str, Any],
     constants: Mapping[str, Any],
     formats: Mapping[str, str],
+    descriptors: Mapping[str, Descriptor],
     chip: Chip,
     options: Mapping[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
@@ -347,6 +384,9 @@ def _compile(
                     f"Triton has no pointers to {formats[meant]}, the format of {meant}: it has "
                     f"{', '.join(_POINTERS)} (a tl.dot of f32 takes tf32, which no operation has)"
                 )
+            if name in descriptors:
+                types[name] = descriptors[name].type(_POINTERS[formats[meant]].removeprefix("*"))
+                continue
             types[name] = _POINTERS[formats[meant]]
             alignment[(place,)] = [["tt.divisibility", 16]]
         else:
@@ -492,17 +532,27 @@ def _launched(
     kernel: Any,
     arguments: Mapping[str, Any],
     constants: Mapping[str, Any],
+    descriptors: Mapping[str, Descriptor],
     chip: Chip,
     compiled: Any,
     name: str,
 ) -> Compiled:
     row = row_of(wanted.operation)
     ptx: str = compiled.asm["ptx"]
-    parameters = []
+    parameters: list[str] = []
+    made = list(getattr(compiled.metadata, "tensordesc_meta", None) or ())
+    tensor_maps: dict[str, dict[str, Any]] = {}
+    rules: list[tuple[str, str]] = []
     for argument, meant in arguments.items():
         if argument in constants:
             continue
-        if meant in row.tensors:
+        if argument in descriptors:
+            descriptor = descriptors[argument]
+            parameters += descriptor.parameters(bool(made))
+            if made:
+                tensor_maps[descriptor.tensor] = descriptor.tensor_map(made[len(tensor_maps)])
+            rules += descriptor.rules(row.tensors[descriptor.tensor].role == "output")
+        elif meant in row.tensors:
             parameters.append(f"ptr {meant}")
         else:
             parameters.append(f"{'f32' if is_real(wanted.operation, meant) else 's32'} {meant}")
@@ -526,4 +576,6 @@ def _launched(
         block=[int(threads[1]) if threads else 32 * compiled.metadata.num_warps],
         shared=compiled.metadata.shared,
         scratch=scratch,
+        tensor_maps=tensor_maps,
+        rules=rules,
     )

@@ -209,3 +209,36 @@ def test_how_a_norm_takes_its_root(ptx, root):
     assert f'root = "{root}"' in manifest_of(wanted, compiled, wanted.arguments, {}, formats_of(wanted, wanted.arguments))
     with pytest.raises(InputError, match="no word for this PTX, which has neither rsqrt.approx nor sqrt.rn: say the operation as a text"):
         manifest_of(wanted, dataclasses.replace(COMPILED, ptx="sqrt.approx.ftz.f32"), wanted.arguments, {}, formats_of(wanted, wanted.arguments))
+
+
+DESCRIPTORS = {
+    "grid": ["cdiv(m, BLOCK_M)", "cdiv(n, BLOCK_N)"], "constants": {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}, "problem": {"layout": "nt"},
+    "descriptors": {"a_desc": ["BLOCK_M", "BLOCK_K"], "b_desc": ["BLOCK_N", "BLOCK_K"], "c_desc": ["BLOCK_M", "BLOCK_N"]}, "corpus": False}
+
+
+def test_descriptors_that_the_host_makes(tmp_path):
+    """By the TMA unit on sm_90 and sm_100; as pointers on sm_80, which has none."""
+    report = plumbline.verify_triton(
+        kernels.matmul_descriptors, "gemm", chips=["sm_80", "sm_90", "sm_100"], only="k<=100 m<=100 n<=100", folder=tmp_path,
+        allow_mistrusted=True, **DESCRIPTORS)
+    assert all(kernel.case_count > 20 for kernel in report.check().kernels.values())
+    text = (tmp_path / "matmul_descriptors_sm_90.toml").read_text()
+    for part in ('"tensor_map a", "s32 m", "s32 k", "s64 ld_a", "s64 1"', 'dims = ["max(k, 1)", "max(n, 1)"]', 'swizzle = "128B"',
+                 'require = "(ld_b) % 8 == 0"', 'require = "(n) % 8 == 0"', 'free = ["lda", "ldb", "ldd"]'):
+        assert part in text
+    assert '"ptr a", "s64 m", "s64 k", "s64 ld_a", "s64 1", "u8 0"' in (tmp_path / "matmul_descriptors_sm_80.toml").read_text()
+
+
+@pytest.mark.parametrize(("descriptors", "says"), [
+    ({"a_dsc": [64, 64]}, 'has no argument \'a_dsc\' (did you mean "a_desc"?)'),
+    ({"M": [64]}, "M is no tensor of gemm"),
+    ({"a_desc": "64"}, 'a needs its block, for example ["BLOCK_M", "BLOCK_K"]'),
+    ({"a_desc": ["BLOK", 64]}, "'BLOK' in the block of a is no constant of the kernel"),
+    ({"a_desc": {"block": [64, 64], "stride": [1]}}, "a has 'stride'; it has block, shape, strides"),
+    ({"a_desc": {"block": [64, 64], "strides": [1]}}, "block, shape and strides of a have different lengths"),
+    ({"a_desc": {"block": [64, 64], "strides": [1, "m"]}}, "the last stride of a is m, and has to be 1"),
+    ({"a_desc": [1, 1, 64, 64]}, "the block of a has 4 sizes, and a of gemm is [batch, m, k]: say its shape and strides")])
+def test_wrong_descriptors(descriptors, says, tmp_path):
+    with pytest.raises(InputError) as error:
+        plumbline.verify_triton(kernels.matmul_descriptors, "gemm", folder=tmp_path, **{**DESCRIPTORS, "descriptors": descriptors})
+    assert says in str(error.value)

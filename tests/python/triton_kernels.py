@@ -101,3 +101,12 @@ def line_with_heuristics(y, x, stride_y, stride_x, n, BLOCK: tl.constexpr, EVEN:
         columns = first + tl.arange(0, BLOCK)
         values = tl.load(x + row * stride_x + columns) if EVEN else tl.load(x + row * stride_x + columns, mask=columns < n)
         tl.store(y + row * stride_y + columns, values * 3 + 8, mask=columns < n)
+
+
+@triton.jit
+def matmul_descriptors(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    row, column = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N
+    sums = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for first in range(0, K, BLOCK_K):
+        sums = tl.dot(a_desc.load([row, first]), b_desc.load([column, first]).T, sums)
+    c_desc.store([row, column], sums.to(tl.bfloat16))
