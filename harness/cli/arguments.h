@@ -51,6 +51,7 @@ struct Arguments {
   std::optional<Shard> shard;
   int mpfr_bits = 0;  // --oracle mpfr[:BITS]
   int repeat = 1;
+  bool stateless = false;
   int depth = 0;       // --depth: layers of a stack; 0: no stack
   std::string model;   // --model: sizes and one more arithmetic of the stacks; empty: none
   std::string sweep;   // --sweep FIELD=VALUES; empty: none

@@ -158,6 +158,7 @@ Result<RunOptions> run_options(const Arguments& arguments,
   options.jobs = worker_threads(arguments);
   options.shard = arguments.shard;
   options.runner.repeat = arguments.repeat;
+  options.runner.stateless = arguments.stateless;
   options.runner.judge.mpfr_bits = arguments.mpfr_bits;
   if (arguments.no_shrink) options.shrink_budget = 0;
   options.max_failures = arguments.max_failures;

@@ -67,6 +67,8 @@ void add_oracle(FlagTargets to) {
 void add_repeat(FlagTargets to) {
   add(to, kJudging, "--repeat", to.arguments.repeat, "N", "launches per case, compared bit for bit")
       ->check(CLI::Range(1, 10000));
+  add_switch(to, kJudging, "--stateless", to.arguments.stateless,
+             "a kernel whose calls leave a variable of its module changed is mistrusted");
 }
 
 void add_allow_mistrusted(FlagTargets to) {

@@ -57,9 +57,9 @@ constexpr std::array kClaims = {
 // What was found first is the reason.
 void take_verdict(const ClaimVerdict& claim, CaseRecord& record) {
   record.claims[claim.claim] = claim.verdict;
-  if (claim.verdict != Verdict::fail) return;
-  record.verdict = Verdict::fail;
-  if (record.reason.empty()) record.reason = claim.reason;
+  if (claim.verdict == Verdict::pass || record.verdict == Verdict::fail) return;
+  if (record.reason.empty() || claim.verdict == Verdict::fail) record.reason = claim.reason;
+  record.verdict = claim.verdict;
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ Result<std::optional<ClaimVerdict>> judge_deterministic(const Case& test_case, c
         "a call left in a variable of its module";
   }
   const bool held = reason.empty() || !test_case.kernel->deterministic();
+  if (held && launcher.options().stateless && examined.launch.changed_variables) {
+    return std::optional(
+        ClaimVerdict{Claim::deterministic, Verdict::mistrusted,
+                     "a call leaves a variable of its module changed, and later calls than the "
+                     "second may do anything"});
+  }
   return std::optional(
       ClaimVerdict{Claim::deterministic, held ? Verdict::pass : Verdict::fail, reason});
 }

@@ -22,6 +22,8 @@ class CodeCoverage;
 struct RunnerOptions {
   int threads = 1;  // inside one case: emulator, oracle and judge
   int repeat = 1;   // launches; more than one judges determinism
+  // A case whose launch leaves a variable of its module changed is mistrusted.
+  bool stateless = false;
   JudgeOptions judge;
   // Metamorphic relations: one for some of the cases, or all that bind a case (replay, explain,
   // shrinking).

@@ -29,8 +29,8 @@ std::span<const GenerationRow> generation_table();
 // Whether the table covers a chip at all.
 bool is_modeled(int sm);
 
-// Why nothing is said of a chip, whatever the kernel: "Rubin (sm_107) is not emulated: ...". Empty for
-// the others.
+// Why nothing is said of a chip, whatever the kernel: "Rubin (sm_107) is not emulated: ...". Empty
+// for the others.
 std::string_view refused_chip(int sm);
 
 // The model of an instruction on a target (sm as 80, 89, 90, 100, 120); empty when the chip has no

@@ -36,6 +36,12 @@ judge 1 "broken" bf16.cu
 # The first call's answer, kept for every later one.
 submission cached '0,/^template/s/^template/__device__ float kept[1 << 16]; __device__ int calls;\n&/; s/y\[i \* ldy \+ j\] = to<T>\((.*)\);/{ float v = calls ? kept[(i * n + j) \& 65535] : \1; kept[(i * n + j) \& 65535] = v; y[i * ldy + j] = to<T>(v); if (i == m - 1 \&\& j == n - 1) calls = 1; }/'
 judge 1 "broken" cached.cu
+# Work that is left out once it is timed: after so many calls, which no judge makes. What keeps count of its calls is not trusted.
+submission timed '0,/^template/s/^template/__device__ int calls;\n&/; s/y\[i \* ldy \+ j\] = (.*);/if (atomicAdd(\&calls, 0) < 100) y[i * ldy + j] = \1; if (i == m - 1 \&\& j == n - 1) atomicAdd(\&calls, 1);/'
+judge 5 "mistrusted" timed.cu
+# A count that is 0 again at the end is none.
+submission reset '0,/^template/s/^template/__device__ int calls;\n&/; s/y\[i \* ldy \+ j\] = (.*);/y[i * ldy + j] = \1; if (i == m - 1 \&\& j == n - 1) { calls = 1; calls = 0; }/'
+judge 0 "conforms" reset.cu
 # Right for one shape, or without padding between rows.
 submission shape 's/j < n;/j < 1024 \&\& j < n;/'
 judge 1 "broken" shape.cu
@@ -70,6 +76,9 @@ triton 1 "broken" 's/grid="m"/grid="m - 1"/'
 triton 1 "broken" 's/^def softmax/def least/; s/grid="m"/grid="m", require=["n == 1"], contract={"normalize": "quotient"}/'
 triton 3 "it has no launch for sm_80" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text("[]"))'
 triton 3 "it names a file elsewhere" '$ a import atexit, json, pathlib; atexit.register(lambda: pathlib.Path("launches.json").write_text(json.dumps([{"ptx": "/etc/passwd.ptx"}])))'
+# Checks that a submission patches are those of its own process: what is judged is its PTX.
+triton 1 "broken" 's/^def softmax/def least/; $ a import plumbline.submission, plumbline.verification; plumbline.verification.verify = lambda *a, **b: None; plumbline.submission.grid_of = lambda *a: ["m"]'
+triton 3 "it has no launch for sm_80" '$ a import json, plumbline.submission; plumbline.submission.launches = lambda *a: []; json.dumps = lambda *a, **b: "[]"'
 triton 3 "does not run: URLError" '$ a import urllib.request; urllib.request.urlopen("http://127.0.0.1:1")'
 triton 3 "has no kernel under @plumbline.triton.computes" '/computes/d'
 triton 3 "no argument 'WIDE'" 's/"WIDTH"/"WIDE"/'

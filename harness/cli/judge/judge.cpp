@@ -196,7 +196,7 @@ class Judge {
       if (name.ends_with(".toml")) all.insert(all.end(), {"--kernel", name});
     all.insert(all.end(), {"--profile", arguments_.profile_name});
     if (arguments_.sm) all.insert(all.end(), {"--sm", std::to_string(*arguments_.sm)});
-    all.insert(all.end(), {"--on", "emulator", "--no-corpus"});
+    all.insert(all.end(), {"--on", "emulator", "--no-corpus", "--stateless"});
     all.insert(all.end(), more.begin(), more.end());
     return {.words = std::move(all)};
   }
