@@ -35,11 +35,10 @@ std::string name_schedule(const PreparedGemm& gemm, const Tensor& got, OutputVer
   if (!gemm.contract.order_is_open() || gemm.contract.unit == Unit::int32 ||
       got.layout.shape.size() != 3)
     return "";
-  const std::vector<SumSchedule> fitting = fitting_schedules(
+  const std::vector<FittingSchedule> fitting = fitting_schedules(
       gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, threads);
-  for (const SumSchedule& schedule : fitting) {
-    const std::optional<GemmTileModel> model = GemmTileModel::make(gemm, schedule);
-    const BitsComparison all = compare_all(gemm, *model, got, threads);
+  for (const auto& [schedule, model] : fitting) {
+    const BitsComparison all = compare_all(gemm, model, got, threads);
     if (all.different > 0) continue;
     verdict.modeled = all.compared;
     return schedule.words() + (fitting.size() > 1 ? "; other orders give the same bits"

@@ -89,10 +89,10 @@ BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& 
   return total;
 }
 
-std::vector<SumSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
-                                           const std::vector<SumSchedule>& candidates,
-                                           std::size_t most, int threads) {
-  std::vector<SumSchedule> fitting;
+std::vector<FittingSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
+                                               const std::vector<SumSchedule>& candidates,
+                                               std::size_t most, int threads) {
+  std::vector<FittingSchedule> fitting;
   if (!gemm.model || !gemm.epilogue.certain() || gemm.contract.subnormals_flushed) return fitting;
   constexpr std::int64_t kFew = 4;
   const GemmTensorReader reader(got);
@@ -100,10 +100,14 @@ std::vector<SumSchedule> fitting_schedules(const PreparedGemm& gemm, const Tenso
     const BitsComparison found = compare_bits_with(gemm, model, reader, tiles, seed, threads);
     return found.compared > 0 && found.different == 0;
   };
+  std::optional<GemmTileModel> last;
   for (const SumSchedule& candidate : candidates) {
-    const std::optional<GemmTileModel> model = GemmTileModel::make(gemm, candidate);
-    if (!model || !fits(*model, kFew, 1) || !fits(*model, most_tiles(gemm), 2)) continue;
-    fitting.push_back(candidate);
+    std::optional<GemmTileModel> model =
+        GemmTileModel::make(gemm, candidate, last ? &*last : nullptr);
+    if (!model) continue;
+    last = std::move(model);
+    if (!fits(*last, kFew, 1) || !fits(*last, most_tiles(gemm), 2)) continue;
+    fitting.push_back({candidate, *last});
     if (fitting.size() == most) break;
   }
   return fitting;

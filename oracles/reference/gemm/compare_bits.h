@@ -26,10 +26,15 @@ BitsComparison compare_bits_with(const PreparedGemm& gemm, const GemmTileModel& 
                                  const GemmTensorReader& got, std::int64_t tiles,
                                  std::uint64_t seed, int threads);
 
+struct FittingSchedule {
+  SumSchedule schedule;
+  GemmTileModel model;  // of it
+};
+
 // The first `most` of these schedules that give all compared outputs: on a few tiles, then on as
 // many as most_tiles() says.
-std::vector<SumSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
-                                           const std::vector<SumSchedule>& candidates,
-                                           std::size_t most, int threads);
+std::vector<FittingSchedule> fitting_schedules(const PreparedGemm& gemm, const Tensor& got,
+                                               const std::vector<SumSchedule>& candidates,
+                                               std::size_t most, int threads);
 
 }  // namespace plumbline

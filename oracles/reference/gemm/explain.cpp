@@ -258,9 +258,9 @@ NamedFaults fitting_orders(const PreparedGemm& gemm, const GemmPlace& at, const 
   const std::optional<SumSchedule> promised = fixed_schedule(gemm.contract);
   if (!promised || !fitting_schedules(gemm, got, {*promised}, 1, 1).empty()) return named;
   constexpr std::size_t kMost = 8;
-  for (const SumSchedule& schedule :
+  for (const FittingSchedule& fitting :
        fitting_schedules(gemm, got, candidate_schedules(gemm.contract, gemm.problem.k), kMost, 1))
-    named.names.push_back(schedule_fault(gemm, schedule));
+    named.names.push_back(schedule_fault(gemm, fitting.schedule));
   if (named.empty()) return NamedFaults::none("no order of additions known here gives these bits");
   named.evidence = "bit for bit, in all outputs that were compared";
   return named;

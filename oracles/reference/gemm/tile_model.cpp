@@ -37,12 +37,16 @@ std::vector<std::uint8_t> encoded(FormatId id, const std::vector<float>& values)
     return codes;
   }
   const std::size_t bytes = static_cast<std::size_t>(f.storage_bits) / 8;
+  if (id == FormatId::bf16) {  // the upper half, little-endian as everywhere here
+    codes.resize(2 * values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      std::memcpy(codes.data() + 2 * i, reinterpret_cast<const char*>(&values[i]) + 2, 2);
+    return codes;
+  }
   codes.resize(values.size() * bytes);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto code = static_cast<std::uint32_t>(id == FormatId::bf16
-                                                     ? std::bit_cast<std::uint32_t>(values[i]) >> 16
-                                                     : encode(f, static_cast<double>(values[i])));
-    std::memcpy(codes.data() + i * bytes, &code, bytes);  // little-endian, as everywhere here
+    const auto code = static_cast<std::uint32_t>(encode(f, static_cast<double>(values[i])));
+    std::memcpy(codes.data() + i * bytes, &code, bytes);
   }
   return codes;
 }
@@ -50,12 +54,13 @@ std::vector<std::uint8_t> encoded(FormatId id, const std::vector<float>& values)
 }  // namespace
 
 std::optional<GemmTileModel> GemmTileModel::make(const PreparedGemm& gemm,
-                                                 const SumSchedule& schedule) {
+                                                 const SumSchedule& schedule,
+                                                 const GemmTileModel* like) {
   GemmTileModel model(gemm, schedule);
   if (!model.plan_unit()) return std::nullopt;
   if (gemm.model->scaled) model.schedule_.promote = gemm.scales->depth;
   model.plan_runs();
-  model.encode_operands();
+  model.encode_operands(like);
   return model;
 }
 
@@ -140,8 +145,13 @@ GemmTileModel::Run GemmTileModel::run_over(const std::vector<Chunk>& chunks, std
           gemm_->model->scaled ? chunks[first].begin / gemm_->scales->depth : 0};
 }
 
-void GemmTileModel::encode_operands() {
+void GemmTileModel::encode_operands(const GemmTileModel* like) {
   if (!plan_) return;
+  if (like != nullptr && like->gemm_ == gemm_ && like->codes_ && like->elements_ == elements_) {
+    codes_ = like->codes_;
+    return;
+  }
+  Codes all;
   const auto operand = [&](FormatId id, const std::vector<float>& values) {
     std::vector<std::uint8_t> codes = encoded(id, values);
     // FP4 among operands of 8 bits is in bits 5:2.
@@ -149,18 +159,20 @@ void GemmTileModel::encode_operands() {
       for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(code << 2);
     return codes;
   };
-  a_ = operand(plan_->kind().a, gemm_->operands.a);
-  b_ = operand(plan_->kind().b, gemm_->operands.b);
-  if (plan_->kind().scale.block == 0) return;
-  const Format& f = format(plan_->kind().scale.format);
-  const auto codes = [&](const std::vector<float>& values) {
-    std::vector<std::uint8_t> out;
-    for (const float value : values)
-      out.push_back(static_cast<std::uint8_t>(encode(f, static_cast<double>(value))));
-    return out;
-  };
-  scales_a_ = codes(gemm_->scales->a);
-  scales_b_ = codes(gemm_->scales->b);
+  all.a = operand(plan_->kind().a, gemm_->operands.a);
+  all.b = operand(plan_->kind().b, gemm_->operands.b);
+  if (plan_->kind().scale.block > 0) {
+    const Format& f = format(plan_->kind().scale.format);
+    const auto codes = [&](const std::vector<float>& values) {
+      std::vector<std::uint8_t> out;
+      for (const float value : values)
+        out.push_back(static_cast<std::uint8_t>(encode(f, static_cast<double>(value))));
+      return out;
+    };
+    all.scales_a = codes(gemm_->scales->a);
+    all.scales_b = codes(gemm_->scales->b);
+  }
+  codes_ = std::make_shared<const Codes>(std::move(all));
 }
 
 // The codes of one vector from an offset within a chunk on, as a register holds them; 0 beyond it.
@@ -213,7 +225,7 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
       for (int lane = 0; lane < 32; ++lane) {
         const FragmentPlace place = a_place(lane, r, 0, elements_);
         a[r][lane] = place.row_or_column < rows
-                         ? word(a_, first_row + place.row_or_column, chunk, place.k)
+                         ? word(codes_->a, first_row + place.row_or_column, chunk, place.k)
                          : 0;
       }
     }
@@ -221,14 +233,14 @@ void GemmTileModel::chain_mma(const GemmPlace& at, const Run& run, Accumulators&
       for (int lane = 0; lane < 32; ++lane) {
         const FragmentPlace place = b_place(lane, r, 0, elements_);
         b[r][lane] = place.row_or_column < columns
-                         ? word(b_, first_column + place.row_or_column, chunk, place.k)
+                         ? word(codes_->b, first_column + place.row_or_column, chunk, place.k)
                          : 0;
       }
     }
     for (std::int64_t i = 0; scaled && i < rows; ++i)
-      of_rows[4 * (i % 8) + i / 8] = scales(scales_a_, gemm_->scales->m, at.i + i, chunk);
+      of_rows[4 * (i % 8) + i / 8] = scales(codes_->scales_a, gemm_->scales->m, at.i + i, chunk);
     for (std::int64_t j = 0; scaled && j < columns; ++j)
-      of_columns[4 * j] = scales(scales_b_, gemm_->scales->n, at.j + j, chunk);
+      of_columns[4 * j] = scales(codes_->scales_b, gemm_->scales->n, at.j + j, chunk);
     plan_->run(a, b, c, c, workspace, false, scaled ? &all : nullptr);
   }
   const Format& of_sums = format(plan_->kind().accumulator);

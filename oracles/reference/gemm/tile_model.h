@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,8 +21,9 @@ class GemmTileModel {
   using Accumulators = float[kRows][kColumns];
 
   // The case must outlive it, and have a model. None where the unit has no instruction of the
-  // schedule's shape.
-  static std::optional<GemmTileModel> make(const PreparedGemm& gemm, const SumSchedule& schedule);
+  // schedule's shape. A model of another schedule of the case, `like`, has the operands' codes.
+  static std::optional<GemmTileModel> make(const PreparedGemm& gemm, const SumSchedule& schedule,
+                                           const GemmTileModel* like = nullptr);
 
   // The accumulators before the epilogue, of the outputs from `at` on; those outside of the matrix
   // are 0. Elements that are not finite count as 0.
@@ -45,7 +47,7 @@ class GemmTileModel {
   bool plan_unit();
   void plan_runs();
   Run run_over(const std::vector<Chunk>& chunks, std::size_t first, std::size_t last) const;
-  void encode_operands();
+  void encode_operands(const GemmTileModel* like);
   void chain(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   void chain_mma(const GemmPlace& at, const Run& run, Accumulators& sums) const;
   std::uint32_t word(const std::vector<std::uint8_t>& codes, std::int64_t vector,
@@ -58,11 +60,14 @@ class GemmTileModel {
   std::optional<MmaPlan> plan_;  // none: no tensor core
   std::int64_t step_ = 1;        // k of one instruction
   int elements_ = 0;             // of an operand, in a register
-  int bytes_ = 0;                // of an operand's code in a_ and b_
+  int bytes_ = 0;                // of an operand's code
   std::vector<std::vector<Run>> groups_;
-  std::vector<std::uint8_t> a_, b_;  // codes, vector after vector along k
-  // Of block scales, where the instruction takes them: codes, block after block.
-  std::vector<std::uint8_t> scales_a_, scales_b_;
+
+  struct Codes {
+    std::vector<std::uint8_t> a, b;                // vector after vector along k
+    std::vector<std::uint8_t> scales_a, scales_b;  // of block scales, block after block
+  };
+  std::shared_ptr<const Codes> codes_;  // none: no tensor core
 };
 
 }  // namespace plumbline

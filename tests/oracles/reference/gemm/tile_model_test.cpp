@@ -153,7 +153,7 @@ TEST(TileModel, FindsSchedulesThatNoContractNames) {
       gemm.d.set_bits(index, std::bit_cast<std::uint32_t>(total));
     }
     std::vector<std::string> found;
-    for (const SumSchedule& schedule :
+    for (const auto& [schedule, model] :
          fitting_schedules(prepared, gemm.d, candidate_schedules(promised.contract, 256), 8, 1))
       found.push_back(schedule.words());
     EXPECT_TRUE(std::ranges::count(found, way.words) == 1)
