@@ -138,7 +138,8 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
       const auto found = c.claims.find(claim);
       return c.kernel == card.kernel && found != c.claims.end() && found->second == Verdict::fail;
     });
-    places.push_back({card.kernel, card.store, file, line, {}, replay_subject(card), cases});
+    places.push_back({card.kernel, card.store, file, line, {}, replay_subject(card), cases,
+                      card.faults.empty() ? "" : fits_sentence(card)});
   }
   return places;
 }
@@ -180,8 +181,10 @@ std::vector<PlaceFindings> code_places(const RunRecord& record, const std::strin
 
 std::string seen_in(const PlaceFindings& place) {
   const std::size_t others = place.kernels.size() - 1;
-  return fmt::format("Seen in {} case{} of {}{}; replay one with: plumbline replay {}", place.cases,
-                     place.cases == 1 ? "" : "s", place.first.kernel,
+  const std::string& cause = place.first.cause;
+  return fmt::format("{}Seen in {} case{} of {}{}; replay one with: plumbline replay {}",
+                     cause.empty() ? "" : cause + " ", place.cases, place.cases == 1 ? "" : "s",
+                     place.first.kernel,
                      others == 0   ? ""
                      : others == 1 ? " and of " + place.kernels.back()
                                    : fmt::format(" and of {} other kernels", others),

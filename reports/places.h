@@ -24,6 +24,7 @@ struct FindingPlace {
   CodeLine other;          // of the other access of a race
   std::string replay;      // what `plumbline replay` takes to show it again
   std::int64_t cases = 0;  // how many did
+  std::string cause = {};  // of wrong values, a sentence: which simple faults fit; may be empty
 };
 
 // What the findings of one kind at one line have in common, over all kernels and cases.

@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 TEST(Sarif, HasAResultPerKindAndLine) {
@@ -145,6 +146,7 @@ TEST(Sarif, AWrongValueIsAtItsStore) {
   r.counterexamples[0].store = sample_finding(40);
   r.counterexamples[0].store.kind = "wrong value";
   r.counterexamples[0].store.text = r.counterexamples[0].headline;
+  r.counterexamples[0].faults.names = {"the bias was taken by row"};
   r.counterexamples.push_back(r.counterexamples[0]);  // the same line, of another card
   const Json sarif = Json::parse(sarif_json(r, "/repo"));
   ASSERT_THAT(sarif["runs"][0]["results"], SizeIs(1));
@@ -152,8 +154,14 @@ TEST(Sarif, AWrongValueIsAtItsStore) {
   EXPECT_EQ(result["ruleId"], "wrong-value");
   EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 40);
   EXPECT_EQ(result["message"]["text"],
-            "m=1 n=1 k=2: one output is off. Seen in 1 case of gemm_bf16; replay one with: "
-            "plumbline replay fuzz/corpus/gemm_bf16/9a41c7.case");
+            "m=1 n=1 k=2: one output is off. Would explain it exactly: the bias was taken by row. "
+            "Seen in 1 case of gemm_bf16; replay one with: plumbline replay "
+            "fuzz/corpus/gemm_bf16/9a41c7.case");
+  r.counterexamples.resize(1);
+  r.counterexamples[0].faults = {};
+  EXPECT_THAT(Json::parse(sarif_json(r, "/repo"))["runs"][0]["results"][0]["message"]["text"]
+                  .get<std::string>(),
+              StartsWith("m=1 n=1 k=2: one output is off. Seen in 1 case"));
   EXPECT_THAT(github_annotations(r, "/repo"),
               Contains(HasSubstr("::error file=src/a b.cu,line=40,title=gemm_bf16%3A bound::")));
 }

@@ -44,6 +44,8 @@ Source source_of(std::string_view value, const std::vector<std::string>& choices
   if (!choices.empty()) return {Kind::words, choices};
   if (value == "KERNEL") return {Kind::kernels};
   if (value == "DIR") return {Kind::folders};
+  if (value == "CHIP")  // those that have models of their tensor cores
+    return {Kind::words, {"75", "80", "86", "89", "90", "100", "103", "120"}};
   for (const std::string_view file : {"FILE", "CASE", "DUMP", "RUN"}) {
     if (value == file) return {Kind::files};
   }

@@ -52,5 +52,13 @@ TEST(Completion, HasVerbsFlagsAndValuesForEveryShell) {
   }
 }
 
+TEST(Completion, OffersChips) {
+  VerbHelp verb = cook();
+  verb.flags[0].value = "CHIP";
+  verb.flags[0].choices.clear();
+  for (const std::string_view shell : kShells)
+    EXPECT_THAT(completion_script(shell, {verb}), HasSubstr("80 86 89 90 100")) << shell;
+}
+
 }  // namespace
 }  // namespace plumbline
