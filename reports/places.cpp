@@ -138,7 +138,13 @@ std::vector<FindingPlace> store_places(const RunRecord& record, const std::strin
       const auto found = c.claims.find(claim);
       return c.kernel == card.kernel && found != c.claims.end() && found->second == Verdict::fail;
     });
-    places.push_back({card.kernel, card.store, file, line, {}, replay_subject(card), cases,
+    places.push_back({card.kernel,
+                      card.store,
+                      file,
+                      line,
+                      {},
+                      replay_subject(card),
+                      cases,
                       card.faults.empty() ? "" : fits_sentence(card)});
   }
   return places;

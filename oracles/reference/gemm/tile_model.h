@@ -67,6 +67,7 @@ class GemmTileModel {
     std::vector<std::uint8_t> a, b;                // vector after vector along k
     std::vector<std::uint8_t> scales_a, scales_b;  // of block scales, block after block
   };
+
   std::shared_ptr<const Codes> codes_;  // none: no tensor core
 };
 
