@@ -67,8 +67,6 @@ void add_oracle(FlagTargets to) {
 void add_repeat(FlagTargets to) {
   add(to, kJudging, "--repeat", to.arguments.repeat, "N", "launches per case, compared bit for bit")
       ->check(CLI::Range(1, 10000));
-  add_switch(to, kJudging, "--stateless", to.arguments.stateless,
-             "a kernel whose calls leave a variable of its module changed is mistrusted");
 }
 
 void add_allow_mistrusted(FlagTargets to) {
@@ -96,6 +94,8 @@ void add_running(FlagTargets to) {
   add_sm(to, "this chip only, for example 90: the GPU if it is one, else emulated");
   add_judging(to);
   add_repeat(to);
+  add_switch(to, kJudging, "--stateless", to.arguments.stateless,
+             "a kernel whose calls leave a variable of its module changed is mistrusted");
 }
 
 // Of verbs that look for failures.

@@ -20,7 +20,15 @@ expect 0 "1 passed" replay --on emulator --out out --oracle mpfr:64 \
 copy tiny gemm_bf16 '$ a [[domain]]\nrequire = "m <= 1 \&\& n <= 1 \&\& batch <= 1"\nreason = "too small to be of use"'
 expect 5 "compares only" verify tiny --kernel tiny/tiny.toml $verify
 expect 0 "compares only" verify tiny --kernel tiny/tiny.toml $verify --allow-mistrusted
-CI=true expect 0 "compares only" verify tiny --kernel tiny/tiny.toml $verify --allow-mistrusted
+# No variable of a pipeline or a terminal changes what the exit code is.
+copy wrong gemm_bf16 's/^schedule .*/schedule = "split_k"\nparts = 4\njoin = "bf16"/'
+for variable in CI=true GITHUB_ACTIONS=true GITLAB_CI=true TF_BUILD=True JENKINS_URL=x NO_COLOR=1 FORCE_COLOR=1 TERM=dumb LANG=C; do
+  export "$variable"
+  expect 5 "compares only" verify tiny --kernel tiny/tiny.toml $verify
+  expect 0 "compares only" verify tiny --kernel tiny/tiny.toml $verify --allow-mistrusted
+  expect 1 "outside what the contract allows" verify wrong --kernel wrong/wrong.toml $verify --only 'value=positive k>=200 m<=40 n<=40'
+  unset "${variable%%=*}"
+done
 
 # A contract under which nearly anything is right: a bf16 sum of single products, long ones only.
 copy loose gemm_bf16 's/^schedule .*/schedule = "split_k"\nparts = "k"\njoin = "bf16"/; s/^out .*/out = ["bf16"]/; s/^free .*/free = ["batch"]/

@@ -55,7 +55,7 @@ for words in "bounded, " "undecided, referee" "the wall time of each added up"; 
 done
 
 # Help.
-for verb in list init verify fuzz replay explain check propagate mutants report compare accept doctor completion; do
+for verb in list init verify fuzz replay explain check judge propagate mutants perf scan report compare accept doctor completion; do
   check "help $verb" cmp <("$program" help $verb) <("$program" $verb --help)
   check "$verb has examples" grep -q "^  .*plumbline $verb" <("$program" help $verb | sed -n '/^Examples/,$p')
 done
