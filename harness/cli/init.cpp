@@ -212,9 +212,14 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
 
   DraftSource source{file.filename().string(), subject->survey.version, subject->survey.target};
   if (file.extension() == ".cu") {
-    if (const Result<std::string> code = read_text_file(file.string(), ""))
-      source.parameters = parameter_names(*code, function_name(entry.name));
+    if (const Result<std::string> code = read_text_file(file.string(), "")) {
+      source.types = parameter_declarations(*code, function_name(entry.name));
+      source.parameters = parameter_names(source.types);
+    }
   }
+  // A template's parameters have their types in the mangled name alone.
+  if (const std::string signature = cpp_signature(entry.name); !signature.empty())
+    source.types = parameter_types(signature);
   const std::string draft = draft_manifest(entry, *guess, source);
   if (out == "-") {
     terminal.print_lines(draft);

@@ -260,7 +260,9 @@ ExitCode list_ptx(std::span<const std::string> files, Terminal& terminal) {
     terminal.print_wrapped(fmt::format("{}: PTX {} for {}, {} entr{}", file, survey->version,
                                        survey->target, survey->entries.size(),
                                        survey->entries.size() == 1 ? "y" : "ies"));
-    for (const EntrySurvey& entry : survey->entries) {
+    for (EntrySurvey entry : survey->entries) {
+      if (const std::string_view why = refused_chip(survey->target_sm); !why.empty())
+        entry.refused = why;
       print_entry(entry, terminal);
       if (entry.unreadable) code = ExitCode::wrong_input;
     }

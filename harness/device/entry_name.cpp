@@ -48,17 +48,22 @@ std::string leading_names(std::string_view mangled) {
 
 }  // namespace
 
-std::string cpp_name(const std::string& entry) {
+std::string cpp_signature(const std::string& entry) {
   int failure = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(entry.c_str(), nullptr, nullptr, &failure), &std::free);
-  if (failure != 0) {
+  return failure == 0 ? text.get() : "";
+}
+
+std::string cpp_name(const std::string& entry) {
+  const std::string text = cpp_signature(entry);
+  if (text.empty()) {
     const std::string names = leading_names(entry);
     return names.empty() ? entry : names;
   }
   // Names of templates carry their result, which is void for every kernel.
   constexpr std::string_view kResult = "void ";
-  std::string_view signature = text.get();
+  std::string_view signature = text;
   if (signature.starts_with(kResult)) signature.remove_prefix(kResult.size());
   return std::string(without_arguments(signature));
 }

@@ -17,6 +17,9 @@ namespace plumbline {
 // "_ZN5flash16flash_fwd_kernelI...". The entry itself where it is no mangled name.
 std::string cpp_name(const std::string& entry);
 
+// With both, "k(float const*, int)"; empty where it is no mangled name, or too long a one.
+std::string cpp_signature(const std::string& entry);
+
 // Says which entries of a module a run may launch. Empty: any.
 using EntryFilter = std::function<bool(const std::string& entry)>;
 

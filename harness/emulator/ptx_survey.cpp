@@ -10,7 +10,6 @@
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/inline_calls.h"
 #include "harness/emulator/decode/rows.h"
-#include "oracles/models/generation.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -99,7 +98,6 @@ EntrySurvey survey(const PtxModule& module, const Function& function) {
     add_missing(refusal, out.missing);
   }
   std::ranges::sort(out.missing, {}, &MissingInstruction::first_line);
-  if (const std::string_view why = refused_chip(module.target_sm); !why.empty()) out.refused = why;
   return out;
 }
 

@@ -51,7 +51,7 @@ class TensorRow:
 
     def sizes(self) -> list[str]:
         """The dimensions of ``shape``, outermost first, each as an expression."""
-        return self.shape.strip("[]").split(", ")
+        return self.shape[1 : self.shape.index("]")].split(", ")
 
 
 @dataclass(frozen=True)

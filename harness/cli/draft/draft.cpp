@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "harness/cli/draft/source_names.h"
 #include "kernels/manifest/problem.h"
 #include "oracles/base/text.h"
 
@@ -255,12 +257,25 @@ std::string struct_tables(const EntrySurvey& entry, std::span<const std::string>
   return text;
 }
 
-std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
-                            const std::vector<std::string>& source_names) {
-  const bool named = source_names.size() == entry.parameters.size();
-  const std::vector<bool> is_address = addresses(entry);
-  const std::vector<std::string> said =
-      named ? understood(source_names, operation, is_address) : std::vector<std::string>();
+// The parameters with what they are in the operation.
+struct Named {
+  std::vector<bool> is_address;
+  std::vector<std::string> source;   // names in the source; empty: not known
+  std::vector<std::string> said;     // the operation's for them; empty: not known
+  std::vector<std::string> tensors;  // of every address, the tensor that is guessed; else empty
+  std::map<std::string, std::string> formats;  // of tensors, where their types tell
+};
+
+Named name_parameters(const EntrySurvey& entry, const Operation& operation,
+                      const DraftSource& source) {
+  Named named;
+  named.is_address = addresses(entry);
+  if (source.parameters.size() == entry.parameters.size()) {
+    named.source = source.parameters;
+    named.said = understood(named.source, operation, named.is_address);
+  }
+  const std::vector<std::string>& said = named.said;
+  const std::vector<bool>& is_address = named.is_address;
   std::vector<std::string> all;
   for (const std::string_view tensor :
        tensors_of(operation, static_cast<std::size_t>(std::ranges::count(is_address, true))))
@@ -270,8 +285,22 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
     if (std::ranges::count(said, name) > 0 && std::ranges::count(all, name) == 0)
       all.push_back(name);
   }
-  NamesLeft tensors(std::move(all), said), integers(integers_of(operation), said),
-      reals(reals_of(operation), said);
+  NamesLeft tensors(std::move(all), said);
+  for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
+    named.tensors.push_back(is_address[i] ? tensors.take(said.empty() ? "" : said[i], "") : "");
+    if (named.tensors[i].empty() || source.types.size() != entry.parameters.size()) continue;
+    if (const std::string format = format_of_type(source.types[i]); !format.empty())
+      named.formats.emplace(named.tensors[i], format);
+  }
+  return named;
+}
+
+std::string parameter_lines(const EntrySurvey& entry, const Operation& operation,
+                            const Named& parameters) {
+  const bool named = !parameters.source.empty();
+  const std::vector<std::string>&source_names = parameters.source, &said = parameters.said;
+  const std::vector<bool>& is_address = parameters.is_address;
+  NamesLeft integers(integers_of(operation), said), reals(reals_of(operation), said);
   std::vector<Line> lines;
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const ParameterSurvey& parameter = entry.parameters[i];
@@ -287,7 +316,7 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
                                    guess == name ? "" : fmt::format("; TODO: {}", todo))});
     };
     if (is_address[i]) {
-      const std::string guess = tensors.take(meant, "");
+      const std::string& guess = parameters.tensors[i];
       lines.push_back(guess.empty()
                           ? Line{"\"u64 0\",", known + ", an address; TODO: which tensor, or none"}
                           : Line{toml_string("ptr " + guess) + ",",
@@ -305,29 +334,57 @@ std::string parameter_lines(const EntrySurvey& entry, const Operation& operation
   return aligned(lines, "  ");
 }
 
-std::string problem_lines(const Operation& operation, const EntrySurvey& entry) {
+// The format of a tensor by the type of its parameter, else by the products of tensor cores.
+std::string known_format(const Named& parameters, const EntrySurvey& entry,
+                         std::string_view tensor) {
+  const auto typed = parameters.formats.find(std::string(tensor));
+  if (typed != parameters.formats.end()) return typed->second;
   const auto factors = factor_formats(entry);
+  if (!factors) return "";
+  if (tensor == "a" || tensor == "q") return factors->first;
+  return tensor == "b" || tensor == "k" || tensor == "v" ? factors->second : "";
+}
+
+std::string problem_lines(const Operation& operation, const EntrySurvey& entry,
+                          const Named& parameters) {
   std::vector<Line> lines;
   for (const Field& field : operation.schema()) {
     if (field.kind != FieldKind::word || is_text(operation)) continue;
+    const auto has = [&](std::string_view word) {
+      return std::ranges::count(field.choices, word) > 0;
+    };
     std::string word;
-    if ((field.name == "a" || field.name == "b") && factors) {
-      const std::string& format = field.name == "a" ? factors->first : factors->second;
-      if (std::ranges::count(field.choices, format) == 0) continue;
-      word = format;
+    bool is_typed = false;
+    if (field.name == "a" || field.name == "b") {
+      word = known_format(parameters, entry, field.name);
+      if (!has(word)) continue;
+      is_typed = parameters.formats.contains(std::string(field.name));
+    } else if (has("none") && std::ranges::count(parameters.tensors, field.name) > 0) {
+      // A tensor that a problem may lack, and this kernel takes.
+      word = has("column")  // a bias as in a linear layer
+                 ? "column"
+                 : *std::ranges::find_if(field.choices, [](auto one) { return one != "none"; });
     } else if (field.name == "out" || field.name == "layout" || must_be_given(field)) {
       word = std::string(field.choices.front());
+      for (const TensorName& tensor : operation.tensor_names()) {
+        const std::string format = known_format(parameters, entry, tensor.name);
+        if (tensor.field != field.name || !has(format)) continue;
+        word = format;
+        is_typed = parameters.formats.contains(std::string(tensor.name));
+      }
     } else {
       continue;
     }
     lines.push_back({fmt::format("{} = [\"{}\"]", field.name, word),
-                     fmt::format("TODO: {}; {}", field.help, choices_text(field.choices))});
+                     is_typed
+                         ? fmt::format("{}: by the type of the parameter", field.help)
+                         : fmt::format("TODO: {}; {}", field.help, choices_text(field.choices))});
   }
   return aligned(lines);
 }
 
-std::string format_lines(const Operation& operation, const EntrySurvey& entry) {
-  const auto factors = factor_formats(entry);
+std::string format_lines(const Operation& operation, const EntrySurvey& entry,
+                         const Named& parameters) {
   std::vector<Line> lines;
   for (const TensorName& tensor : operation.tensor_names()) {
     // Outputs mostly have the format that a word of the problem says.
@@ -335,18 +392,18 @@ std::string format_lines(const Operation& operation, const EntrySurvey& entry) {
     if (tensor.formats.empty() ||
         (usual && (tensor.role != TensorRole::input || tensor.formats.size() == 1)))
       continue;
+    if (!tensor.like.empty() && std::ranges::count(parameters.tensors, tensor.name) == 0) continue;
     std::string format(usual ? tensor.format : tensor.formats.front());
-    const bool first = tensor.name == "a" || tensor.name == "q",
-               second = tensor.name == "b" || tensor.name == "k" || tensor.name == "v";
-    if (factors && (first || second)) {
-      const std::string& known = first ? factors->first : factors->second;
-      if (std::ranges::count(tensor.formats, known) > 0) format = known;
-    }
+    const std::string known = known_format(parameters, entry, tensor.name);
+    const bool is_known = std::ranges::count(tensor.formats, known) > 0;
+    if (is_known) format = known;
     // What a field says is not said twice.
     if (!tensor.field.empty() && tensor.role == TensorRole::output)
       format = fmt::format("{{{}}}", tensor.field);
+    const bool is_typed = is_known && parameters.formats.contains(std::string(tensor.name));
     lines.push_back(
-        {fmt::format("{} = \"{}\"", tensor.name, format), "TODO: " + choices_text(tensor.formats)});
+        {fmt::format("{} = \"{}\"", tensor.name, format),
+         is_typed ? "by the type of the parameter" : "TODO: " + choices_text(tensor.formats)});
   }
   return aligned(lines);
 }
@@ -451,13 +508,13 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       {fmt::format("targets = [{}]", target_text(source.target)), ""},
       {fmt::format("entry = \"{}\"", entry.name), ""},
   });
-  text +=
-      fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, source.parameters));
+  const Named parameters = name_parameters(entry, operation, source);
+  text += fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, parameters));
   text += struct_tables(entry, source.parameters);
-  text += fmt::format("\n[problem]\n{}", problem_lines(operation, entry));
+  text += fmt::format("\n[problem]\n{}", problem_lines(operation, entry, parameters));
   text += "# TODO: free = [...] names the fields that the kernel takes at any value.\n";
   text += fmt::format("\n[launch]\n{}", launch_lines(entry));
-  if (const std::string formats = format_lines(operation, entry); !formats.empty())
+  if (const std::string formats = format_lines(operation, entry, parameters); !formats.empty())
     text += fmt::format("\n[formats]\n{}", formats);
   text +=
       "\n# TODO: what the kernel does not accept, a table for each rule:\n"

@@ -26,6 +26,7 @@ struct DraftSource {
   std::string version;                    // of its PTX
   std::string target;                     // "sm_90a"
   std::vector<std::string> parameters{};  // what a CUDA source calls them; empty: not known
+  std::vector<std::string> types{};       // their declarations; empty: not known
 };
 
 // The manifest's text. It can be read for every guess, where every parameter has 1, 2, 4 or 8

@@ -114,6 +114,28 @@ TEST(Draft, TakesTheNamesOfTheSource) {
 }
 
 // A usual name means what it mostly means, if no other parameter says so itself.
+// A kernel that takes scales and a bias is asked for problems that have them.
+TEST(Draft, TakesFormatsOfTypesAndTensorsThatMayBeMissing) {
+  EntrySurvey entry;
+  entry.name = "gemm";
+  for (int i = 0; i < 5; ++i) entry.parameters.push_back({8, "u64", true});
+  const std::string text =
+      draft_manifest(entry, guess_operation(entry),
+                     {"mine.cu",
+                      "8.6",
+                      "sm_89",
+                      {"a", "b", "d", "scale_a", "bias"},
+                      {"const __nv_fp8_e4m3* a", "const __nv_fp8_e5m2* b", "float* d",
+                       "const float* scale_a", "const __nv_bfloat16* bias"}});
+  for (const char* line : {"out = [\"f32\"]", "a = \"e4m3\"", "b = \"e5m2\"", "bias = \"bf16\"",
+                           "scale_a = [\"tensor\"]", "bias = [\"column\"]"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, Not(HasSubstr("scale_b = [")));
+  EXPECT_THAT(text, Not(HasSubstr("\nc = ")));
+  EXPECT_THAT(text, HasSubstr("a = \"e4m3\"       # by the type of the parameter\n"));
+  EXPECT_TRUE(parse_manifest(text, "folder/mine.toml"));
+}
+
 TEST(Draft, KnowsUsualNames) {
   EntrySurvey entry;
   entry.name = "rmsnorm";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What perf counts is what Nsight Compute counted on an H100: perf_on_chip.py PROGRAM SOURCE.
+"""What perf counts is what Nsight Compute counted on an H100: on_chip.py PROGRAM SOURCE.
 
 The chip's counters are those of docs/evidence (scripts/gpu/counters.py wrote them). Requests and sectors of global memory, products,
 registers, and what loads and ldmatrix read of shared memory agree to the unit. Stores to shared memory agree within a hundredth: some

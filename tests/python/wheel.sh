@@ -4,7 +4,7 @@
 # Exits with 77 (skipped) without mmdebstrap, root or a network. Usage: wheel.sh BUILD SOURCE [WHEEL]
 set -u
 build=$1 source=$2 wheel=${3:-}
-. "$(dirname "$(realpath "$0")")/expect.sh"
+. "$(dirname "$(realpath "$0")")/../cli/expect.sh"
 command -v mmdebstrap chroot >/dev/null && [ "$(id -u)" = 0 ] || { echo "skipped: needs mmdebstrap and root"; exit 77; }
 certificates=/etc/ssl/certs/ca-certificates.crt
 
