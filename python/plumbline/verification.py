@@ -7,6 +7,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -152,12 +153,18 @@ def _chips(chips: Iterable[str | int] | str | int | None) -> list[int | None]:
 
 def _run(verb: str, names: Sequence[str], flags: Sequence[str], timeout: float | None) -> Report:
     # Manifests are all that runs where no kernel is named.
-    ended = program.run([verb, *names, *flags], timeout)
+    ended = program.run([verb, *names, *flags], timeout, watch=_show)
     folder = _folder_of(ended.output)
     if folder is None or ended.exit_code in (4, 70):
         said = ended.complaint or ended.output.strip()
         raise error_of(ended.exit_code or 70, said)
     return Report((read_record(folder),), ended.exit_code, ended.output, (folder,))
+
+
+# Where somebody looks on: a terminal, or a notebook.
+def _show(line: str) -> None:
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        print(f"plumbline: {line.strip()}", file=sys.stderr, flush=True)
 
 
 # The program ends its output with the report's path.

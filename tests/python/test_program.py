@@ -48,6 +48,25 @@ def test_a_bug_is_an_exception(stand_in):
         plumbline.verify("softmax_bf16")
 
 
+def test_progress_is_watched_and_no_complaint(stand_in):
+    line = "  softmax_bf16   1,200/4,800 cases, 25 %   90/s   40 s left"
+    stand_in(f"echo '{line}' >&2; echo 'plumbline: no such kernel' >&2; exit 2")
+    seen = []
+    ended = program.run(["verify"], watch=seen.append)
+    assert seen == [line] and ended.complaint == "no such kernel"
+    with pytest.raises(plumbline.InputError, match="^no such kernel$"):
+        plumbline.verify("softmax_bf16")
+
+
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_progress_is_shown_on_a_terminal(looked_at, stand_in, monkeypatch, capsys):
+    stand_in("echo '  k   1/4 cases, 25 %' >&2; exit 4")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: looked_at)
+    with pytest.raises(plumbline.NothingSelected):
+        plumbline.verify("k")
+    assert capsys.readouterr().err == ("plumbline: k   1/4 cases, 25 %\n" if looked_at else "")
+
+
 def test_an_endless_run_is_ended(stand_in):
     stand_in("exec sleep 60")
     start = time.monotonic()
