@@ -290,6 +290,7 @@ std::string run_id(const Arguments& arguments, const std::vector<const Manifest*
   for (const std::string& input : inputs) text += " " + input;
   if (!arguments.case_text.empty()) text += " case " + arguments.case_text;
   if (arguments.no_corpus) text += " no corpus";
+  if (arguments.stateless) text += " stateless";
   if (arguments.no_shrink) text += " no shrinking";
   if (arguments.max_failures > 0) text += fmt::format(" stop {}", arguments.max_failures);
   for (const std::string& name : arguments.names) text += " " + name;

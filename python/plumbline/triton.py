@@ -549,6 +549,8 @@ def _launched(
         if argument in descriptors:
             descriptor = descriptors[argument]
             parameters += descriptor.parameters(bool(made))
+            if descriptor.tensor in tensor_maps:
+                raise InputError(f"two descriptors of {descriptor.tensor} need a manifest")
             if made:
                 tensor_maps[descriptor.tensor] = descriptor.tensor_map(made[len(tensor_maps)])
             rules += descriptor.rules(row.tensors[descriptor.tensor].role == "output")

@@ -80,6 +80,8 @@ TEST(RunId, ChangesWithWhatDecidesTheResults) {
   EXPECT_FALSE(is_new()) << "shards on other machines may have it elsewhere";
   arguments.no_corpus = true;
   EXPECT_TRUE(is_new());
+  arguments.stateless = true;
+  EXPECT_TRUE(is_new());
   EXPECT_NE(run_id(arguments, {}, 1, {"a"}), run_id(arguments, {}, 1, {"b"}));
 }
 
