@@ -14,11 +14,12 @@ if ! python3 -c "import triton" 2>/dev/null; then
 elif [ -d "$projects/triton" ]; then
   python3 "$source/tests/third_party/triton_tutorials/tutorials.py" "$projects/triton_tutorials" "$projects/triton/python/tutorials"
   # And the package: tutorials in ten lines each, and assert_conforms in the tests of three projects.
-  python_tests=(triton_tutorials/in_python.py)
+  python_tests=(triton_tutorials/in_python.py liger_kernel/rms_norm.py)
   ! python3 -c "import torch, transformers, einops" 2>/dev/null || python_tests+=(drop_in.py)
   for test in "${python_tests[@]}"; do
     arguments=("$work/tutorials" "$projects/triton/python/tutorials")
     [ "$test" != drop_in.py ] || arguments=("$projects")
+    [ "$test" != liger_kernel/rms_norm.py ] || arguments=("$projects/liger_kernel")
     if PLUMBLINE_PROGRAM=$program PYTHONPATH=$source/python python3 "$source/tests/third_party/$test" "${arguments[@]}"; then
       passed=$((passed + 1))
     else
