@@ -165,10 +165,11 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
   }
   if (!unprobed.empty()) {
     terminal.print("");
-    terminal.print_wrapped(fmt::format(
-        "    not probed on {}: probes of sums take GEMMs of floating-point operands with an f32 "
-        "output",
-        unprobed));
+    terminal.print_wrapped(
+        fmt::format("    not probed on {}: probes of sums take GEMMs of floating-point operands "
+                    "with an output in "
+                    "f32, bf16 or f16",
+                    unprobed));
   }
   return worst;
 }

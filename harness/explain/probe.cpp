@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "fuzz/case/literal.h"
 #include "oracles/bounds/accumulator/model.h"
@@ -79,15 +80,20 @@ bool has_numbers_of(const std::vector<ArithmeticProbe>& probes, FormatId id) {
   });
 }
 
+ProbeResults kind_of(std::string_view out) {
+  return out == "f32" ? ProbeResults::f32 : ProbeResults::narrow;
+}
+
 // nullopt where the kernel does not have the problem, or does not finish it.
 Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
                                                    const Operation::DotProducts& sums,
                                                    const std::vector<ArithmeticProbe>& probes,
-                                                   std::int64_t asked, const Target& target,
-                                                   CaseRunner& runner) {
+                                                   std::int64_t asked, std::string_view out,
+                                                   const Target& target, CaseRunner& runner) {
   std::optional<ProbedArithmetic> none;
   const Result<Problem> problem = parse_problem(
-      kernel.schema(), sums.fields + " out=f32" + (is_free(kernel, "splits") ? " splits=4" : ""));
+      kernel.schema(),
+      fmt::format("{} out={}{}", sums.fields, out, is_free(kernel, "splits") ? " splits=4" : ""));
   if (!problem) return problem.error();
   const Result<std::vector<TensorSpec>> specs = kernel.tensors(*problem);
   if (!specs) return specs.error();
@@ -112,16 +118,18 @@ Result<std::optional<ProbedArithmetic>> probe_sums(const Manifest& kernel,
   if (!ran->launch.completed) return none;
 
   const Tensor& d = *ran->tensors.find(sums.output);
+  const Format& stored = format(d.layout.format);
+  const ProbeResults kind = kind_of(out);
   std::vector<float> found, promised;
   for (std::int64_t i = 0; i < asked; ++i) {
     const ArithmeticProbe& probe = probes[static_cast<std::size_t>(i)];
     const std::uint64_t bits = d.bits(i * std::ssize(probes) + i);
-    found.push_back(static_cast<float>(to_double(format(FormatId::f32), bits)));
+    found.push_back(static_cast<float>(to_double(stored, bits)));
     promised.push_back(
         run_accumulator(contract, target.sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth)
             .value);
   }
-  return std::optional(ProbedArithmetic{arithmetic_of(found), arithmetic_of(promised),
+  return std::optional(ProbedArithmetic{arithmetic_of(found, kind), arithmetic_of(promised, kind),
                                         !kernel.deterministic(), contract.order_is_open(),
                                         std::string(sums.output)});
 }
@@ -149,12 +157,16 @@ std::string ProbedArithmetic::words() const {
 Result<std::vector<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
                                                        CaseRunner& runner) {
   std::vector<ProbedArithmetic> all;
-  if (!has_word(kernel, "out", "f32")) return all;
-  const std::vector<ArithmeticProbe> asked = arithmetic_probes(), probes = laid_out(asked);
+  constexpr std::array<std::string_view, 3> kOutputs = {"f32", "bf16", "f16"};
+  const auto out = std::ranges::find_if(
+      kOutputs, [&](std::string_view word) { return has_word(kernel, "out", word); });
+  if (out == kOutputs.end()) return all;
+  const std::vector<ArithmeticProbe> asked = arithmetic_probes(kind_of(*out)),
+                                     probes = laid_out(asked);
   for (const Operation::DotProducts& sums :
        kernel.operation->dot_products(std::ssize(probes), kProbeDepth)) {
     Result<std::optional<ProbedArithmetic>> probed =
-        probe_sums(kernel, sums, probes, std::ssize(asked), target, runner);
+        probe_sums(kernel, sums, probes, std::ssize(asked), *out, target, runner);
     if (!probed) return probed.error();
     if (*probed) all.push_back(**std::move(probed));
   }

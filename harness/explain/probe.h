@@ -22,8 +22,8 @@ struct ProbedArithmetic {
   std::string words() const;
 };
 
-// By output. Empty for kernels whose sums the probes cannot see: no f32 output, integer operands,
-// sums of what the kernel itself computes (attention).
+// By output. Empty for kernels whose sums the probes cannot see: no output in f32, bf16 or
+// f16, integer operands, sums of what the kernel itself computes (attention).
 Result<std::vector<ProbedArithmetic>> probe_arithmetic(const Manifest& kernel, const Target& target,
                                                        CaseRunner& runner);
 

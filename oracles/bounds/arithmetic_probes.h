@@ -45,10 +45,15 @@ struct Arithmetic {
 
 constexpr std::int64_t kProbeDepth = 512;  // k of every probe
 
-// The probes in formats a and b; all values are exact in them.
-std::vector<ArithmeticProbe> arithmetic_probes();
+// What the results can be read in. In 8 significant bits M is taken away again in a third step of
+// the width and rounding probes, which leaves powers of two, and a tree probe is two, of the u in
+// either half of k: their sum is a number of at most 256.
+enum class ProbeResults : std::uint8_t { f32, narrow };
 
-// `results`: of the probes in their order, in f32.
-Arithmetic arithmetic_of(std::span<const float> results);
+// The probes in formats a and b; all values are exact in them.
+std::vector<ArithmeticProbe> arithmetic_probes(ProbeResults kind = ProbeResults::f32);
+
+// `results`: of the probes in their order.
+Arithmetic arithmetic_of(std::span<const float> results, ProbeResults kind = ProbeResults::f32);
 
 }  // namespace plumbline

@@ -17,6 +17,12 @@ expect 0 "% from exact on values of one sign: the arithmetic" replay "gemm_fp8 $
 expect 0 "% from exact on values of one sign: the arithmetic" explain "gemm_fp8 $long" --on emulator --sm 89
 expect 0 "1 passed, 0 failed" replay "gemm_fp8_blockwise $long" --on emulator --sm 89
 
+# Outputs of 16 bits show the same, though a kernel has no others.
+copy narrow gemm_bf16 's/^out .*/out = ["bf16"]/'
+expect 0 "25 fraction bits, 24-bit results cut toward zero, 16 products per step" explain narrow --on emulator --sm 90 --kernel narrow/narrow.toml
+copy coarse gemm_fp8 '/^out /s/"f32", //; s/^schedule .*/schedule = "promote"\ninterval = 128/'
+expect 5 "its contract says" explain coarse --on emulator --sm 89 --kernel coarse/coarse.toml
+
 # The same PTX under a contract that promotes, which it does not.
 copy fine gemm_fp8 's/^schedule .*/schedule = "promote"\ninterval = 128/'
 expect 1 "outside what the contract allows" replay "fine $long" --on emulator --sm 89 --kernel fine/fine.toml

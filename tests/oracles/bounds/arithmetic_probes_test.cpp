@@ -16,13 +16,17 @@ namespace {
 using namespace plumbline::testing;
 using enum FormatId;
 
-Arithmetic probed(const Contract& contract, int sm, FormatId a, FormatId b) {
+// Of kernels whose outputs have that format.
+Arithmetic probed(const Contract& contract, int sm, FormatId a, FormatId b, FormatId out = f32) {
+  const ProbeResults kind = out == f32 ? ProbeResults::f32 : ProbeResults::narrow;
   std::vector<float> results;
-  for (const ArithmeticProbe& probe : arithmetic_probes()) {
+  for (const ArithmeticProbe& probe : arithmetic_probes(kind)) {
+    const float sum =
+        run_accumulator(contract, sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth).value;
     results.push_back(
-        run_accumulator(contract, sm, a, b, probe.a.data(), probe.b.data(), kProbeDepth).value);
+        static_cast<float>(to_double(format(out), encode(format(out), static_cast<double>(sum)))));
   }
-  return arithmetic_of(results);
+  return arithmetic_of(results, kind);
 }
 
 const Contract kMma = tensor_core_contract(), kWgmma = tensor_core_contract(Instruction::wgmma);
@@ -52,6 +56,10 @@ void expect_numbers(const Row& row) {
   const Arithmetic found = probed(row.contract, row.sm, row.a, row.b);
   EXPECT_EQ(found, row.expected) << row.name << ": found " << found.words() << ", not "
                                  << row.expected.words();
+  for (const FormatId out : {bf16, f16}) {
+    const Arithmetic narrow = probed(row.contract, row.sm, row.a, row.b, out);
+    EXPECT_EQ(narrow, row.expected) << row.name << ", outputs of 16 bits: found " << narrow.words();
+  }
 }
 
 TEST(ArithmeticProbes, FindTheNumbersOfEveryUnit) {
