@@ -48,7 +48,7 @@ TRIAL
 mkdir trial
 cp "$wheel" trial.py test_trial.py trial
 mkdir -p trial/tests/third_party
-cp -r "$source/tests/third_party/triton_tutorials" trial/tests/third_party
+cp -r "$source"/tests/third_party/{triton_tutorials,jit_functions.py} trial/tests/third_party
 tutorials=$source/build/third_party/triton/python/tutorials # packages.py brings them
 [ ! -d "$tutorials" ] || cp -r "$tutorials" trial/tutorials
 

@@ -4,29 +4,25 @@
 SOURCE is the project's folder (packages.py brings it). It needs Triton 3.9.0 and the package plumbline; no GPU, and no PyTorch: of
 the file only its @triton.jit functions are taken, as they stand. Exit code 1 when a kernel does not pass.
 """
-import ast
 import pathlib
 import sys
 
 import plumbline
-import triton
 import triton.language as tl
 from triton.language.extra.libdevice import rsqrt
 
 HERE = pathlib.Path(__file__).parent.resolve()
+sys.path.insert(0, str(HERE.parent))
+from jit_functions import jit_functions  # noqa: E402
+
 SOURCE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parents[2] / "build/third_party/liger_kernel")
 LLAMA, GEMMA = 0, 1
 
 
 def kernels() -> dict:
-    path = (SOURCE / "src/liger_kernel/ops/rms_norm.py").resolve()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)
-                 and any(ast.unparse(decorator) == "triton.jit" for decorator in node.decorator_list)]
-    names = {"triton": triton, "tl": tl, "rsqrt": rsqrt, "__file__": str(path), "__name__": "rms_norm"}
-    names |= {f"_CASTING_MODE_{mode}": tl.constexpr(value) for mode, value in (("NONE", -1), ("LLAMA", LLAMA), ("GEMMA", GEMMA))}
-    exec(compile(tree, str(path), "exec"), names)
-    return names
+    modes = (("NONE", -1), ("LLAMA", LLAMA), ("GEMMA", GEMMA))
+    return jit_functions((SOURCE / "src/liger_kernel/ops/rms_norm.py").resolve(), rsqrt=rsqrt,
+                         **{f"_CASTING_MODE_{mode}": tl.constexpr(value) for mode, value in modes})
 
 
 def main():

@@ -4,7 +4,6 @@
 SOURCE is the folder of the tutorials (packages.py brings it). It needs Triton 3.9.0; no GPU, and no PyTorch: of a tutorial
 only its @triton.jit functions are taken, as they stand.
 """
-import ast
 import pathlib
 import re
 import shutil
@@ -16,22 +15,16 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 HERE = pathlib.Path(__file__).parent.resolve()
+sys.path.insert(0, str(HERE.parent))
+from jit_functions import jit_functions  # noqa: E402
+
 BUILD = HERE.parents[2] / "build/third_party"
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else BUILD / "triton_tutorials").resolve()
 SOURCE = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else BUILD / "triton/python/tutorials").resolve()
 
 
 def kernels(file: str) -> dict:
-    """The @triton.jit functions of a tutorial; what tunes them is left out, and so is all that runs when it is imported."""
-    path = SOURCE / file
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)
-                 and any(ast.unparse(decorator) == "triton.jit" for decorator in node.decorator_list)]
-    for node in tree.body:
-        node.decorator_list = [decorator for decorator in node.decorator_list if ast.unparse(decorator) == "triton.jit"]
-    names = {"triton": triton, "tl": tl, "__file__": str(path), "__name__": path.stem.replace("-", "_")}
-    exec(compile(tree, str(path), "exec"), names)
-    return names
+    return jit_functions(SOURCE / file)
 
 
 def ptx_of(kernel, sm: int, types: dict, constants: dict, aligned=(), **options):
