@@ -167,8 +167,7 @@ ExitCode explain_kernel(const Manifest& kernel, const RunOptions& options,
     terminal.print("");
     terminal.print_wrapped(
         fmt::format("    not probed on {}: probes of sums take GEMMs of floating-point operands "
-                    "with an output in "
-                    "f32, bf16 or f16",
+                    "with an output in f32, bf16 or f16",
                     unprobed));
   }
   return worst;

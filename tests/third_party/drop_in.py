@@ -45,6 +45,7 @@ interpreter._implicit_cvt = lambda arg: tl.tensor(
 @dataclasses.dataclass
 class Project:
     name: str
+    folder: str  # below FOLDER
     parts: list[str]  # what is copied
     test: str
     select: list[str]  # which of the file's tests
@@ -59,6 +60,7 @@ class Project:
 
 LIGER = Project(
     name="Liger-Kernel, test_rms_norm.py",
+    folder="liger_kernel",
     parts=["src", "test/__init__.py", "test/utils.py", "test/transformers/test_rms_norm.py"],
     test="test/transformers/test_rms_norm.py",
     select=["-k", "True-False-GemmaRMSNorm and dtype1"],
@@ -104,6 +106,7 @@ operation rms_norm(x[m, n], w[n], dy[m, n], eps = 1e-6) -> y[m, n], dx[m, n], dw
 
 FLA = Project(
     name="flash-linear-attention, test_l2norm.py",
+    folder="flash_linear_attention",
     parts=["fla", "tests/modules/test_l2norm.py"],
     test="tests/modules/test_l2norm.py",
     select=["-k", "bfloat16 and D1024"],
@@ -143,6 +146,7 @@ operation l2norm(x[m, n], dy[m, n], eps = 1e-6) -> y[m, n], dx[m, n]
 
 TUTORIAL = Project(
     name="Triton, 05-layer-norm.py",
+    folder="triton",
     parts=["python/tutorials/05-layer-norm.py"],
     test="python/tutorials/05-layer-norm.py",
     select=["-k", "test_layer_norm"],
@@ -186,9 +190,6 @@ operation layer_norm(x[m, n], gamma[n], beta[n], dy[m, n], eps = 1e-5) -> y[m, n
         ("dbeta without its last row", "db += tl.load(DB + offs, mask=mask, other=0.)", "db += tl.load(DB + offs, mask=mask & (rows[:, None] < M - 1), other=0.)"),
     ])
 
-PLACES = {LIGER.name: "liger_kernel", FLA.name: "flash_linear_attention", TUTORIAL.name: "triton"}
-
-
 def changed(text, old, new, where):
     if old not in text:
         sys.exit(f"{where} has no line {old!r}: it is another version than packages.py brings")
@@ -198,7 +199,7 @@ def changed(text, old, new, where):
 def prepare(project, folder, ours):
     """A copy of the project, whose test has its own assertions or ours."""
     for part in project.parts:
-        source, target = FOLDER / PLACES[project.name] / part, folder / part
+        source, target = FOLDER / project.folder / part, folder / part
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
     for package in project.empty:
