@@ -14,6 +14,7 @@
 #include "oracles/base/text.h"
 #include "oracles/models/generation.h"
 #include "reports/card.h"
+#include "reports/count_text.h"
 
 namespace plumbline {
 namespace {
@@ -113,6 +114,35 @@ void mistrust_open_bounds(const Operation& operation, Examined& examined) {
                   "built-in operation, whose contract has schedules"
                 : "name the kernel's schedule in its contract");
   }
+}
+
+// That the outputs were held to the bits of the contract's arithmetic, where it fixes them.
+std::string bits_compared(const OutputRecord& output) {
+  const OutputVerdict& v = output.verdict;
+  if (v.modeled == 0 || v.failed > 0 || v.other_bits > 0) return "";
+  const std::string which = v.modeled == v.compared ? fmt::format("all {}", count_text(v.compared))
+                                                    : fmt::format("{} of {}", count_text(v.modeled),
+                                                                  count_text(v.compared));
+  return fmt::format(
+      "{}: {} outputs were compared bit by bit with the contract's arithmetic, and "
+      "are equal",
+      output.name, which);
+}
+
+// How far an output may be from exact, where that was all it was held to: the width decides what a
+// pass says.
+std::string values_admitted(const OutputRecord& output) {
+  const OutputVerdict& v = output.verdict;
+  if (v.bounded == 0 || v.modeled > 0 || v.failed > 0) return "";
+  if (v.exact_required == v.bounded)
+    return fmt::format("{}: each output has one admissible value", output.name);
+  const double values = std::floor(2 * v.median_bound_ulp) + 1;
+  return fmt::format("{}: half of the outputs may be up to {} from exact ({} of {})", output.name,
+                     ulp_text(v.median_bound_ulp),
+                     values == 1     ? "one value"
+                     : values > 1000 ? "more than 1,000 values"
+                                     : fmt::format("at most {:.0f} values", values),
+                     output.format);
 }
 
 // The case with the sizes that the tensors' shapes give, where a text says what was computed.
@@ -232,7 +262,13 @@ Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options)
   examined->record.claims.erase(Claim::in_bounds);  // the kernel's memory was not watched
   examined->record.device = dump.target.name();
   ExaminedDump out{std::move(examined), ""};
-  out.arithmetic = name_orders(*out.examined, options.threads);
+  std::vector<std::string> words;
+  const std::vector<OutputRecord>& outputs = out.examined->record.outputs;
+  std::ranges::transform(outputs, std::back_inserter(words), bits_compared);
+  words.push_back(name_orders(*out.examined, options.threads));
+  std::ranges::transform(outputs, std::back_inserter(words), values_admitted);
+  std::erase(words, "");
+  out.arithmetic = fmt::format("{}", fmt::join(words, "; "));
   mistrust_open_bounds(operation, *out.examined);
   return out;
 }

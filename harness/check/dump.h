@@ -39,7 +39,9 @@ Result<Dump> read_dump(const std::string& path, const Registry& registry,
 // wrong output would pass as well.
 struct ExaminedDump {
   std::unique_ptr<Examined> examined;
-  std::string arithmetic;  // the order of additions that gives these outputs, in words
+  // What the outputs were held to, in words: the contract's bits, the order of additions that gives
+  // them, or how far from exact half of them may be.
+  std::string arithmetic;
 };
 
 Result<ExaminedDump> examine_dump(const Dump& dump, const JudgeOptions& options);
