@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/manifest/bad_input.h"
@@ -80,6 +81,15 @@ class Attention final : public Operation {
       return bad_input(
           fmt::format("tanh = \"approx\" says nothing of a kernel with a {}", field.name),
           "write tanh = \"ex2\", or take it out of [problem]");
+    }
+    const Field& splits = *std::ranges::find(manifest.schema(), "splits", &Field::name);
+    const bool may_have_parts = !splits.fixed || contract.parts > 1;
+    if (contract.begins_with_sink() && (may_have_parts || contract.rescale_threshold > 0)) {
+      return bad_input(
+          fmt::format("sink_step = \"{}\" says nothing of a kernel with {}",
+                      terms.word("sink_step"), may_have_parts ? "splits" : "a rescale_threshold"),
+          may_have_parts ? "write splits = 1 in [problem], or sink_step = \"last\""
+                         : "write sink_step = \"last\"");
     }
     const std::array products = {
         AttentionProduct{contract.score_product(), manifest.tensor_format("q", any),

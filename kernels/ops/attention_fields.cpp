@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 5> kLogitBases = {"natural", "base 2", "b
                                                          "natural either", "natural difference"};
 constexpr std::array<std::string_view, 2> kLseSums = {"as logits", "base 2"};
 constexpr std::array<std::string_view, 2> kSumStarts = {"zero", "sum"};
+constexpr std::array<std::string_view, 3> kSinkSteps = {"last", "first", "maximum first"};
 constexpr std::array<std::string_view, 2> kOrders = {"ascending", "descending"};
 constexpr std::array<std::string_view, 2> kLog2Es = {"f32", "f64"};
 constexpr std::array<std::string_view, 2> kTanhs = {"ex2", "approx"};
@@ -69,7 +70,7 @@ constexpr std::array kSchema = {
     Field{"window_right", kInteger, -1, -1, kLongest, {},        "keys visible after a query's own; -1 is all"},
     Field{"lengths",      kWord, 0, 0, 0, kLengths,              "full: every sequence has all queries and keys. Packed one after the other: random, many empty, all but one of one row, ending before the tensors do"},
     Field{"bias",         kWord, 0, 0, 0, kBias,                 "format of a bias added to the scores"},
-    Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax, after all keys, and has no value"},
+    Field{"sink",         kWord, 0, 0, 0, kSink,                 "format of a logit per head that takes part in the softmax and has no value"},
     Field{"scales",       kWord, 0, 0, 0, kScales,               "head: elements of Q, K and V stand for themselves times one factor per sequence and head; block: those of Q, K and an 8-bit V times one per 64 rows of a head; tensor: one for each matrix; for 8-bit formats"},
     Field{"softcap",      kReal, 0, 0, 0, {},                    "scores become softcap * tanh(score / softcap); 0 is off"},
     Field{"scale",        kReal, kOne, 0, 0, {},                 "what q . k is multiplied by, usually 1 / sqrt(d)"},
@@ -96,6 +97,7 @@ constexpr std::array kTerms = {
     Field{"rescale_threshold", kInteger, 0, 0, 64, {},               "the maximum is kept, and nothing is rescaled, while the new one is not above it by more than 2 to this power in the probabilities; 0: every new maximum counts"},
     Field{"exponential_bits",  kInteger, 0, 0, 22, {},               "the probabilities' exponentials are within 2 to the minus this power of themselves, as a polynomial makes them; 0: ex2.approx"},
     Field{"order",         kWord, 0, 0, 0, kOrders,                  "whether the first tile of keys comes first, or the last"},
+    Field{"sink_step",     kWord, 0, 0, 0, kSinkSteps,               "where a sink comes in the online softmax: after all tiles of keys; before them, so that the maximum begins with it and the sum with 1; or the maximum begins with it, and the sum takes it at the end"},
     Field{"log2_e",        kWord, 0, 0, 0, kLog2Es,                  "scale times log2 e: of log2 e rounded to f32, or rounded only once, as host code in double does"},
     Field{"tanh",          kWord, 0, 0, 0, kTanhs,                   "of a softcap: from ex2; or tanh.approx, and the cap is part of the exponent's factor instead of the logits"},
     Field{"normalize",     kWord, 0, 0, 0, kNormalizations,          "O times 1 / l, O / l rounded once, div.full, or O times rcp.approx of l"},
@@ -364,6 +366,7 @@ AttentionContract attention_contract(const Problem& terms, const Problem& proble
   contract.row_sum_start = choice_of<RowSumStart>(terms, "row_sum_start", kSumStarts);
   contract.rescale_threshold = static_cast<double>(terms.integer("rescale_threshold"));
   contract.exponential_bits = static_cast<int>(terms.integer("exponential_bits"));
+  contract.sink_step = choice_of<SinkStep>(terms, "sink_step", kSinkSteps);
   contract.order = choice_of<TileOrder>(terms, "order", kOrders);
   contract.log2_e = choice_of<Log2E>(terms, "log2_e", kLog2Es);
   contract.tanh = choice_of<Tanh>(terms, "tanh", kTanhs);

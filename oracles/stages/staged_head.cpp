@@ -82,11 +82,10 @@ class StagedHead::Machine {
     std::vector<Part> parts;
     for (std::int64_t begin = 0; begin == 0 || begin < head_.keys; begin += part_keys)
       parts.push_back(part(begin, std::min(head_.keys, begin + part_keys)));
-    const bool has_sink = head_.has_sink && !std::isinf(head_.sink);
-    const double sink = has_sink ? static_cast<double>(head_.sink) : -kInfinity;
+    const double sink = this->sink();
     if (contract_.parts > 1) return normalized(joined(parts, sink, part_keys));
     Part& all = parts.front();
-    if (has_sink) {
+    if (sink != -kInfinity && contract_.sink_step != SinkStep::first) {
       rescale(all, reference(all.m, std::max(all.m, sink)), 0, head_.keys);
       all.lanes[0] = f32_if(sums_, all.lanes[0] + exponential(relative(sink, all.m)));
     }
@@ -109,6 +108,11 @@ class StagedHead::Machine {
   }
 
   double exponential(double x) const { return staged_exponential(exponential_, x); }
+
+  // -Inf where there is none.
+  double sink() const {
+    return head_.has_sink && !std::isinf(head_.sink) ? static_cast<double>(head_.sink) : -kInfinity;
+  }
 
   double logit(std::int64_t j) const {
     double score = scores_[static_cast<std::size_t>(j)];
@@ -174,6 +178,8 @@ class StagedHead::Machine {
     Part part;
     part.lanes.assign(static_cast<std::size_t>(contract_.row_sum_lanes), 0);
     part.o.assign(static_cast<std::size_t>(head_.dv), 0);
+    if (contract_.begins_with_sink()) part.m = sink();
+    if (contract_.sink_step == SinkStep::first && part.m != -kInfinity) part.lanes[0] = 1;
     const KeyRange visible = head_.visible(i_);
     const auto step = [&](std::int64_t tile, std::int64_t tile_end, bool) {
       const KeyRange seen{std::max(tile, visible.first), std::min(tile_end, visible.end)};

@@ -56,6 +56,28 @@ expect 1 "kept until it rises by more than 2^8 in p: rescale_threshold = 8" veri
 sed -i 's/rise <= 8.0f) return 1.0f;/rise <= 8.0f) { maximum = fmaxf(maximum, logit); return 1.0f; }/' device/attention/softmax.cuh
 expect 1 "a maximum that rises by less than the threshold is taken, and nothing is rescaled" verify --kernel keeps.toml $quick --only "$longer" -x
 
+# A maximum that begins with the sink, and a sum that takes it first or last, as kernels for models with attention sinks have them.
+rm -r device
+cp -r "$source/kernels/device" .
+block=device/attention/forward_block.cuh
+sed -i 's/^  attend<kWidth, Element>(o, softmax, x, .*/  if (x.sink \&\& x.sink[blockIdx.y] > minus_infinity()) {\
+    for (SoftmaxRow\& row : softmax) {\
+      row.maximum = x.sink[blockIdx.y];\
+      if (kSinkSum \&\& threadIdx.x % 4 == 0) row.sum = 1.0f;\
+    }\
+  }\
+&/; s/^  if (x.sink) {/  if (x.sink \&\& !kSinkSum) {/' $block
+sinks="keys<=200 queries<=70 d<=64 sink=f32"
+for step in "first" "maximum first"; do
+  sum=$([ "$step" = first ] && echo true || echo false)
+  { echo "constexpr bool kSinkSum = $sum;"; cat "$source/kernels/shipped/attention_bf16_forward/attention_bf16_forward.cu"; } >rescales.cu
+  other begins rescales "s/^\[contract\]/&\nsink_step = \"$step\"/"
+  expect 0 "1 passed, 0 failed" verify --kernel begins.toml $quick --only "$sinks"
+  expect 1 "the maximum begins with the sink, which the contract takes last" verify --kernel rescales.toml $quick --only "$sinks class=normal" -x
+done
+cp -r "$source/kernels/device" .
+expect 1 "the sink comes after all keys, which the contract's maximum begins with" verify --kernel begins.toml $quick --only "$sinks class=normal" -x
+
 # Norms: the mean is a product with 1 / n, and x rstd is rounded before gamma.
 rows="m<=70 n<=300"
 expect 0 "1 passed, 0 failed" verify --kernel rmsnorm.toml $quick --only "$rows"

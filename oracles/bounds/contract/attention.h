@@ -25,7 +25,10 @@
 //         (p_j * 2^p_shift, which is taken back at the end); with `p` = f32 it is what ex2 gave
 //         Where V has scales per block of rows, the tile's keys of each block, in increasing order,
 //         have a product P . V of their own, by the unit, from zero: O = fma(v_scale, product, O)
-//   a sink is one more tile of one key with z = sink and no row of V, after all others
+//   a sink is one more tile of one key with z = sink and no row of V, after all others; or
+//   (SinkStep::first) before all others, where l may begin with 1 in place of its p; or
+//   (SinkStep::maximum_first) m begins with it, and its ex2(fma(sink, c, -r)) is added to l at the
+//   end. The latter two are of kernels without a rescale threshold and without parts
 // With several `parts` (a field of the problem, not of the contract) a sequence's keys are cut into
 // that many ranges of whole tiles, part_keys() each, the last ones shorter or empty. All above
 // is done for each part alone, but for the sink; then, with m' = max(m of all parts, sink),
@@ -82,6 +85,9 @@ enum class RowSumStart : std::uint8_t { zero, sum };
 // rcp_approx: the reciprocal is rcp.approx.f32 (1 ulp).
 enum class Normalization : std::uint8_t { reciprocal, quotient, div_full, rcp_approx };
 
+// Where a sink comes among the tiles of keys.
+enum class SinkStep : std::uint8_t { last, first, maximum_first };
+
 // From which end of the keys their tiles come.
 enum class TileOrder : std::uint8_t { ascending, descending };
 
@@ -109,6 +115,7 @@ struct AttentionContract {
   std::int64_t row_sum_lanes = 4;  // partial sums of l per row
   RowSumStart row_sum_start = RowSumStart::zero;
   TileOrder order = TileOrder::ascending;
+  SinkStep sink_step = SinkStep::last;
   Log2E log2_e = Log2E::f32;
   Tanh tanh = Tanh::ex2;
   bool subnormals_flushed = false;
@@ -121,6 +128,9 @@ struct AttentionContract {
   double rescale_threshold = 0;        // in base 2; 0: every new maximum counts
   int exponential_bits = 0;            // p_j is within 2^-bits of itself; 0: ex2.approx makes it
   std::int64_t parts = 1;              // of the keys
+
+  // Whether the row's first maximum is the sink.
+  bool begins_with_sink() const { return sink_step != SinkStep::last; }
 
   bool base_2() const { return logit_base == LogitBase::two || logit_base == LogitBase::two_fused; }
 

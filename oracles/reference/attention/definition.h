@@ -58,10 +58,12 @@ Number rounded(FormatId to, const Number& value) {
 
 // What key j's exponential refers to: the largest of the logits the row has met once the tile that
 // holds j is done, or an older one that this is not above by more than the contract's threshold.
-// Every part begins anew. `first`: the first logit's key; `part`: keys of a part.
+// Every part begins anew, with `start` where there is one. `first`: the first logit's key; `part`:
+// keys of a part.
 template <typename Number>
 std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64_t first,
-                                   const AttentionContract& contract, std::int64_t part) {
+                                   const AttentionContract& contract, std::int64_t part,
+                                   const std::optional<Number>& start) {
   std::vector<Number> maxima(logits.size());
   std::optional<Number> kept;
   const Number threshold = Number(contract.rescale_threshold) * log(Number(2));
@@ -69,7 +71,7 @@ std::vector<Number> running_maxima(const std::vector<Number>& logits, std::int64
   const std::int64_t end = first + static_cast<std::int64_t>(logits.size());
   for_each_tile(contract.order, contract.tile, part, first, end,
                 [&](std::int64_t tile, std::int64_t tile_end, bool begins) {
-                  if (begins) kept.reset();
+                  if (begins) kept = start;
                   Number largest = kept.value_or(logits[at(tile)]);
                   for (std::int64_t j = tile; j < tile_end; ++j) {
                     if (logits[at(j)] > largest) largest = logits[at(j)];
@@ -105,6 +107,8 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
   row.o.assign(static_cast<std::size_t>(head.dv), Number(0));
   std::optional<Number> largest;
   if (head.has_sink && !std::isinf(head.sink)) largest = Number(head.sink);
+  const std::optional<Number> start =
+      contract && contract->begins_with_sink() ? largest : std::nullopt;
   for (const Number& logit : logits) {
     if (!isinf(logit) && (!largest || logit > *largest)) largest = logit;
   }
@@ -117,7 +121,7 @@ DefinedRow<Number> defined_row(const AttentionHead& head, std::int64_t i,
   // Probabilities relative to the reference a kernel had when it rounded them.
   const std::vector<Number> references =
       contract ? attention_definition::running_maxima(logits, first, *contract,
-                                                      contract->part_keys(head.keys))
+                                                      contract->part_keys(head.keys), start)
                : std::vector<Number>(logits.size(), *largest);
   Number sum = head.has_sink ? Number(exp(Number(head.sink) - *largest)) : Number(0);
   for (std::size_t j = 0; j < logits.size(); ++j) {

@@ -369,8 +369,13 @@ bool starts_at(const Setting& at, double maximum) {
 
 bool starts_at_sink(const Setting& at) {
   const AttentionHead& head = at.plan.head;
+  if (at.attention.contract.begins_with_sink()) return false;
   at.plan.restart_parts = false;
   return head.has_sink && std::isfinite(head.sink) && starts_at(at, static_cast<double>(head.sink));
+}
+
+bool starts_without_sink(const Setting& at) {
+  return std::exchange(at.plan.first_maximum, -kInfinity) != -kInfinity;
 }
 
 struct Fault {
@@ -467,6 +472,7 @@ constexpr std::array kFaults = {
     Fault{"the sink is left out", [](const Setting& at) { return std::exchange(at.plan.head.has_sink, false); }},
     Fault{"the sink is left out of the maximum", [](const Setting& at) { return std::exchange(at.plan.sink_in_maximum, false) && at.plan.head.has_sink; }},
     Fault{"the maximum begins with the sink, which the contract takes last", starts_at_sink},
+    Fault{"the sink comes after all keys, which the contract's maximum begins with", starts_without_sink},
     Fault{"the sink is left out of the sum", [](const Setting& at) { return std::exchange(at.plan.sink_in_sum, false) && at.plan.head.has_sink; }},
     Fault{"the sink is multiplied by the scale", [](const Setting& at) { at.plan.head.sink *= at.plan.head.scale; return at.plan.head.has_sink && at.plan.head.scale != 1; }},
     Fault{"the sink goes through the softcap", [](const Setting& at) { AttentionHead& head = at.plan.head; if (!head.has_sink || head.softcap == 0) return false; head.sink = head.softcap * std::tanh(head.sink / head.softcap); return true; }},
@@ -588,6 +594,10 @@ RowPlan plan_of(const PreparedAttention& attention, const AttentionPlace& at) {
   plan.p = attention.contract.p;
   plan.p_shift = attention.contract.p_shift;
   plan.threshold = attention.contract.rescale_threshold * std::numbers::ln2;
+  if (attention.contract.begins_with_sink() && plan.head.has_sink) {  // of one part
+    plan.restart_parts = false;
+    plan.first_maximum = static_cast<double>(plan.head.sink);
+  }
   plan.sum_rounded = attention.contract.row_sum == RowSum::rounded;
   plan.lse_factor = plan.head.lse_in_base_2 ? std::numbers::log2e : 1;
   plan.masked_lse = attention.contract.masked_lse_is_negative ? -kInfinity : kInfinity;

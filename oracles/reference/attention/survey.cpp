@@ -196,6 +196,8 @@ class RowPass {
   void find_tiles(const double* logits) {
     const AttentionContract& contract = operands_.contract();
     const bool descending = contract.order == TileOrder::descending;
+    const double sink = head_.has_sink ? operands_.sink() : -kInfinity;
+    const double start = contract.begins_with_sink() ? sink : -kInfinity;
     double maximum = -kInfinity;
     std::optional<SurveyedTile> before;  // of the same part
     for_each_tile(contract.order, contract.tile, operands_.part_keys(), row_.keys.first,
@@ -204,10 +206,11 @@ class RowPass {
                     if (begins) before.reset();
                     if (here == -kInfinity) {
                       blank_.push_back({first, end});
-                      far_leads_ = far_leads_ || (!before && holds_far(first, end));
+                      far_leads_ =
+                          far_leads_ || (!before && start == -kInfinity && holds_far(first, end));
                       return;
                     }
-                    SurveyedTile tile{first, end, here, 1, {first, end}};
+                    SurveyedTile tile{first, end, std::max(here, start), 1, {first, end}};
                     if (before && contract.rescale_threshold == 0) {
                       tile.maximum = std::max(before->maximum, here);
                       tile.holders = descending ? KeyRange{first, before->holders.end}
@@ -220,7 +223,6 @@ class RowPass {
                     row_.tiles.push_back(tile);
                     before = tile;
                   });
-    const double sink = head_.has_sink ? operands_.sink() : -kInfinity;
     const bool kept = before && contract.rescale_threshold > 0 && contract.parts == 1 &&
                       sink != -kInfinity && !rises(*before, sink, {});
     row_.maximum = kept ? maximum : std::max(maximum, sink);
@@ -304,10 +306,13 @@ class RowPass {
         ldexp(attention_definition::rounded(operands_.contract().p, shifted), -shift));
   }
 
-  // The largest logit of these keys, in natural units; `about_maximum`: as FP64 has it.
+  // The largest logit of these keys, and of a sink that maxima begin with, in natural units;
+  // `about_maximum`: as FP64 has it.
   template <typename Number>
   Number exact_maximum(KeyRange keys, double about_maximum) const {
     std::optional<Number> largest;
+    if (operands_.contract().begins_with_sink() && head_.has_sink && std::isfinite(head_.sink))
+      largest = Number(operands_.sink());
     for (std::int64_t other = keys.first; other < keys.end; ++other) {
       const double score = std::inner_product(operands_.q().begin() + row_.query * head_.d,
                                               operands_.q().begin() + (row_.query + 1) * head_.d,

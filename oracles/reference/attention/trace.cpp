@@ -55,8 +55,21 @@ void RowTrace::run() {
   find_sum_error();
 }
 
+bool RowTrace::has_sink() const { return head_.has_sink && std::isfinite(operands_.sink()); }
+
+bool RowTrace::adds_sink_at_end() const {
+  return has_sink() && (contract_.parts > 1 || contract_.sink_step == SinkStep::maximum_first);
+}
+
 void RowTrace::find_steps() {
   const std::int64_t part = operands_.part_keys();
+  if (has_sink() && contract_.begins_with_sink()) {
+    const double sink = operands_.sink();
+    Step step;
+    step.first = step.end = row_.keys.first;
+    step.maximum = sink;
+    add_step(step, true, sink, sink);
+  }
   for (const SurveyedTile& tile : row_.tiles) {
     double low = -kInfinity, high = -kInfinity;
     for (std::int64_t j = tile.first; j < tile.end; ++j) {
@@ -128,18 +141,17 @@ bool RowTrace::knows(double logit, double error) const {
   return error == 0 && (cap_in_c_ ? logit == 0 : is_f32(logit));
 }
 
-// The maximum at the end: of a sink, which one part has as a last step, and of all parts.
+// The maximum at the end: of a sink, which one part may have as a last step, and of all parts.
 void RowTrace::find_last() {
   const double sink = operands_.sink();
-  const bool has_sink = head_.has_sink && std::isfinite(sink);
-  if (has_sink && contract_.parts == 1) {
+  if (has_sink() && contract_.parts == 1 && !contract_.begins_with_sink()) {
     Step step;
     step.first = step.end = row_.keys.end;
     step.maximum = row_.maximum;
     add_step(step, steps_.empty(), sink, sink);
   }
   last_.maximum = row_.maximum;
-  last_.low = last_.high = has_sink && contract_.parts > 1 ? sink : -kInfinity;
+  last_.low = last_.high = has_sink() && contract_.parts > 1 ? sink : -kInfinity;
   for (std::size_t t = 0; t < steps_.size(); ++t)
     steps_[t].ends = t + 1 == steps_.size() || steps_[t + 1].begins;
   for (const Step& step : steps_) {

@@ -86,6 +86,10 @@ class RowTrace {
 
   bool takes_differences() const { return contract_.logit_base == LogitBase::natural_difference; }
 
+  bool has_sink() const;
+  // Whether l takes the sink after all steps, and not with one of them.
+  bool adds_sink_at_end() const;
+
   void find_steps();
   void add_step(Step step, bool begins, double low, double high);
   bool may_decide_otherwise(const Step& before, const Step& step, double low, double high) const;

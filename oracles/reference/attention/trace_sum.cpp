@@ -92,10 +92,9 @@ void RowTrace::find_sum_error() {
     rounding += factor_rounding(from, to, change);
     lost = lost || factor.factor_error >= 1;
   };
-  const bool in_parts = contract_.parts > 1;
-  if (in_parts && head_.has_sink && std::isfinite(operands_.sink())) {
+  if (adds_sink_at_end()) {  // to one lane, or after these are joined
     Journey journey{last_};
-    journey.roundings = kF32Unit;
+    journey.roundings = contract_.parts > 1 ? kF32Unit : static_cast<double>(lanes) * kF32Unit;
     add(sink_error(journey));
   }
   for (std::size_t t = steps_.size(); t-- > 0;) {
@@ -104,7 +103,8 @@ void RowTrace::find_sum_error() {
       factors = rounding = 0;
       lost = false;
       // Lanes, then all other parts and the sink.
-      additions = static_cast<double>(lanes - 1 + (in_parts ? contract_.parts : 0));
+      additions = static_cast<double>(
+          lanes - 1 + (adds_sink_at_end() || contract_.parts > 1 ? contract_.parts : 0));
       if (tiles_[t].join && tiles_[t].join->rescaled) pass(*tiles_[t].join, step, last_);
     }
     const double within =
@@ -115,7 +115,7 @@ void RowTrace::find_sum_error() {
                         (within + additions + (step.begins ? 0 : 1)) * kF32Unit + kLn2 * rounding;
     journey.lost = lost;
     if (factors > 0) skew = std::max(skew, step.error);
-    if (step.first == step.end) add(sink_error(journey));
+    if (step.first == step.end && !adds_sink_at_end()) add(sink_error(journey));
     const std::vector<double>& terms =
         contract_.row_sum == RowSum::rounded ? detail_.rounded : detail_.probabilities;
     for (std::int64_t j = step.first; j < step.end; ++j) {
@@ -169,14 +169,14 @@ double RowTrace::known_sum() {
       const double logit = detail_.logits[at(j)];
       if (logit != -kInfinity && !add(step, logit, errors_[at(j)])) return 0;
     }
-    if (step.first == step.end && !add(step, operands_.sink(), 0)) return 0;
+    const bool adds_sink = step.first == step.end && !adds_sink_at_end();
+    if (adds_sink && !add(step, operands_.sink(), 0)) return 0;
     if (!tiles_[t].join) continue;
     if (!multiply(*tiles_[t].join)) return 0;
     all += ones;
     ones = 0;
   }
-  const bool sink_left = contract_.parts > 1 && head_.has_sink && std::isfinite(operands_.sink());
-  if (sink_left && (!last_.known || !add(last_, operands_.sink(), 0))) return 0;
+  if (adds_sink_at_end() && (!last_.known || !add(last_, operands_.sink(), 0))) return 0;
   all += ones;
   return all <= 0x1p24 ? all : 0;
 }

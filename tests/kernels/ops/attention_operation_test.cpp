@@ -76,6 +76,23 @@ TEST(AttentionOperation, TanhApproxIsForKernelsWithoutBiasAndSink) {
   EXPECT_TRUE(accepted.ok()) << accepted.error().text();
 }
 
+TEST(AttentionOperation, ASinkThatComesFirstIsForKernelsWithoutPartsAndThresholds) {
+  const auto parsed = [](const std::string& kernel, const std::string& terms) {
+    const std::string path =
+        std::string(PLUMBLINE_SOURCE_DIR) + "/kernels/shipped/" + kernel + "/" + kernel + ".toml";
+    const Result<Manifest> manifest =
+        parse_manifest(replaced(read_file(path), "[contract]\n", "[contract]\n" + terms), "k.toml");
+    return manifest ? "" : manifest.error().text();
+  };
+  const std::string first = "sink_step = \"first\"\n";
+  EXPECT_EQ(parsed("attention_bf16_forward", first), "");
+  EXPECT_THAT(parsed("attention_bf16_splitkv", first),
+              HasSubstr("sink_step = \"first\" says nothing of a kernel with splits (write splits "
+                        "= 1 in [problem], or sink_step = \"last\")"));
+  EXPECT_THAT(parsed("attention_bf16_forward", first + "rescale_threshold = 8\n"),
+              HasSubstr("sink_step = \"first\" says nothing of a kernel with a rescale_threshold"));
+}
+
 // The shipped kernel, as one that has these words of the field `lse`.
 Result<Manifest> with_lse(const std::string& words) {
   const std::string path = std::string(PLUMBLINE_SOURCE_DIR) +

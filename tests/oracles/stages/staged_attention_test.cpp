@@ -38,23 +38,40 @@ std::unique_ptr<StagedComputation> staged(const Attention& attention,
                           {&attention.q, &attention.k, &attention.v});
 }
 
+// A kernel that keeps its contract, and what all stages give where each rounds as it does.
+void all_stages_low_are_the_kernel(const AttentionSetup& setup, const AttentionContract& contract,
+                                   int sm) {
+  Attention attention(setup);
+  attention.run(contract, sm, testing::Errors::none);
+  const auto computation = staged(attention, contract, sm);
+  const StagedValues low = computation->evaluate(computation->all_stages());
+  for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
+    const double expected = to_double(format(setup.output), attention.o.bits(n));
+    ASSERT_EQ(low[0][static_cast<std::size_t>(n)], expected) << "keys " << setup.keys;
+  }
+  for (std::int64_t n = 0; n < attention.lse.layout.count(); ++n) {
+    ASSERT_EQ(low[1][static_cast<std::size_t>(n)],
+              to_double(format(FormatId::f32), attention.lse.bits(n)));
+  }
+}
+
 TEST(StagedAttention, AllStagesLowAreAConformingKernelBitForBit) {
   for (const AttentionSetup& setup : setups()) {
     for (const int sm : {80, 90}) {
-      Attention attention(setup);
       AttentionContract contract = testing::attention_contract_of();
       if (setup.keys == 200) contract.normalization = Normalization::quotient;
-      attention.run(contract, sm, testing::Errors::none);
-      const auto computation = staged(attention, contract, sm);
-      const StagedValues low = computation->evaluate(computation->all_stages());
-      for (std::int64_t n = 0; n < attention.o.layout.count(); ++n) {
-        const double expected = to_double(format(setup.output), attention.o.bits(n));
-        ASSERT_EQ(low[0][static_cast<std::size_t>(n)], expected) << "keys " << setup.keys;
-      }
-      for (std::int64_t n = 0; n < attention.lse.layout.count(); ++n) {
-        ASSERT_EQ(low[1][static_cast<std::size_t>(n)],
-                  to_double(format(FormatId::f32), attention.lse.bits(n)));
-      }
+      all_stages_low_are_the_kernel(setup, contract, sm);
+    }
+  }
+}
+
+TEST(StagedAttention, ASinkThatComesFirstToo) {
+  for (const SinkStep step : {SinkStep::first, SinkStep::maximum_first}) {
+    for (const double size : {1, 40}) {
+      AttentionContract contract = testing::attention_contract_of();
+      contract.sink_step = step;
+      all_stages_low_are_the_kernel(
+          {.heads = 3, .queries = 20, .keys = 100, .sink = true, .sink_size = size}, contract, 80);
     }
   }
 }

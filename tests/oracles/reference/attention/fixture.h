@@ -42,6 +42,7 @@ struct AttentionSetup {
   bool bias = false, sink = false, scales = false;
   // Rows of Q, K and an 8-bit V that share a scale; 0: none do.
   std::int64_t scale_block = 0;
+  double sink_size = 2;  // of normal numbers
   float softcap = 0;
   std::optional<float> scale = {};  // else 1 / sqrt(d)
   LseKind lse = LseKind::natural;
@@ -114,7 +115,7 @@ struct Attention {
     }
     if (setup.sink) {
       sink = Tensor(dense_layout(FormatId::f32, Shape{setup.heads}));
-      for (std::int64_t n = 0; n < setup.heads; ++n) put(sink, n, 2 * normal(random));
+      for (std::int64_t n = 0; n < setup.heads; ++n) put(sink, n, setup.sink_size * normal(random));
       problem.sink = &sink;
     }
     // Some are powers of two, the others have all bits f32 has.

@@ -91,6 +91,8 @@ class AttentionModel {
                         : static_cast<float>(double{unit} * 1.4426950408889634);
     std::vector<float> sums(lanes, 0), o(dv, 0);
     float m = -infinity;
+    if (contract_.begins_with_sink() && head_.has_sink) m = head_.sink;
+    if (contract_.sink_step == SinkStep::first && m != -infinity) sums[0] = 1;
     std::vector<ModelPart> parts;
     const auto part_done = [&] {
       ModelPart part{m, 0, o};
@@ -154,7 +156,8 @@ class AttentionModel {
         for (std::size_t x = 0; x < dv; ++x) o[x] += part.o[x] * a;
       }
       if (sink != -infinity) sums[0] += exponential(argument(sink, m, c));
-    } else if (head_.has_sink && head_.sink != -infinity) {
+    } else if (contract_.sink_step != SinkStep::first && head_.has_sink &&
+               head_.sink != -infinity) {
       const float here = reference(m, std::max(m, head_.sink), c);
       const float a = m == -infinity ? 0.0f : factor(m, here, c);
       m = here;

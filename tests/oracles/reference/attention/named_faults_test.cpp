@@ -222,6 +222,24 @@ TEST(AttentionNamesFaults, ASinkAheadOfTheKeys) {
             "the maximum begins with the sink, which the contract takes last");
 }
 
+TEST(AttentionNamesFaults, ASinkThatShouldHaveComeAhead) {
+  AttentionSetup setup{.keys = 60};
+  setup.sink = true;
+  Attention attention(setup);
+  AttentionContract promised = testing::attention_contract_of();
+  promised.sink_step = SinkStep::first;
+  attention.run(promised, 80, testing::Errors::random, 1);
+  EXPECT_EQ(AttentionOracle(attention.problem, promised, 80).judge(0, attention.o, {}).failed, 0);
+  attention.run(testing::attention_contract_of(), 80, testing::Errors::random, 1);
+  const AttentionOracle oracle(attention.problem, promised, 80);
+  const OutputVerdict verdict = oracle.judge(0, attention.o, {});
+  ASSERT_GT(verdict.failed, 0);
+  const Explanation said = oracle.explain(0, verdict.worst.index, attention.o);
+  ASSERT_FALSE(said.faults.names.empty());
+  EXPECT_EQ(said.faults.names[0],
+            "the sink comes after all keys, which the contract's maximum begins with");
+}
+
 // Its maximum stays -infinity, as where a comparison ignores NaN. Other rows are right.
 TEST(AttentionNamesFaults, ARowOfNanTakenForAnEmptyOne) {
   Attention attention({.keys = 60});

@@ -197,6 +197,43 @@ TEST(AttentionOracle, NeverFailsUnderARescaleThreshold) {
   EXPECT_GT(found.outputs, 6000);
 }
 
+// Kernels that begin with a sink: far below the scores, among them, and far above.
+TEST(AttentionOracle, NeverFailsWhereTheMaximumBeginsWithTheSink) {
+  Found found;
+  int turn = 0;
+  for (const SinkStep step : {SinkStep::first, SinkStep::maximum_first}) {
+    for (const Scores scores : testing::kAllScores) {
+      for (const Values values : testing::kAllValues) {
+        ++turn;
+        AttentionSetup setup = testing::varied_setup(turn, scores, values);
+        setup.keys = 1 + turn * 11 % 150;
+        setup.sink = true;
+        setup.sink_size = turn % 3 == 0 ? 2 : turn % 3 == 1 ? 30 : 300;
+        setup.scales = false;
+        AttentionContract contract = testing::attention_contract_of();
+        contract.sink_step = step;
+        contract.tile = turn % 2 == 0 ? 16 : 40;
+        contract.row_sum_lanes = turn % 4 == 0 ? 1 : 8;
+        contract.exponential_bits = turn % 4 == 3 ? 13 : 0;
+        contract.logit_base = static_cast<LogitBase>(turn % 5);
+        contract.lse_sum_in_base_2 = turn % 2 == 1;
+        contract.row_sum = turn % 4 == 1 ? RowSum::rounded : RowSum::unrounded;
+        contract.row_sum_start = turn % 3 == 0 ? RowSumStart::sum : RowSumStart::zero;
+        contract.order = turn % 5 == 2 ? TileOrder::descending : TileOrder::ascending;
+        if (turn % 6 == 5) setup.format = contract.p = FormatId::f16;
+        if (turn % 8 == 6 && !setup.bias && scores == Scores::normal)
+          contract.p = setup.format = FormatId::e4m3;
+        const int sm = contract.p == FormatId::e4m3 ? 90 : 80;
+        Attention attention(setup);
+        attention.run(contract, sm, static_cast<Errors>(turn % 4), setup.seed);
+        judge(attention, contract, sm, found,
+              "turn " + std::to_string(turn) + " " + words(setup, sm));
+      }
+    }
+  }
+  EXPECT_GT(found.outputs, 4000);
+}
+
 // Each tile raises the maximum by the threshold, to within a few ulp of f32: whether it is kept is
 // a matter of rounding, and a kernel may decide either way, each time.
 Attention& rising_by_the_threshold(Attention& attention, const AttentionSetup& setup,

@@ -67,6 +67,13 @@ TEST(AttentionSurvey, LiesWithinItsErrorOfTheDefinition) {
       if (turn % 5 == 4) contract.p = FormatId::e4m3, contract.p_shift = 8;
       SCOPED_TRACE(turn);
       compare(setup, contract);
+      if (!setup.sink) continue;
+      contract.parts = 1;
+      contract.sink_step = SinkStep::first;
+      for (const double size : {2, 40}) {
+        setup.sink_size = size;
+        compare(setup, contract);
+      }
     }
   }
 }
