@@ -55,7 +55,7 @@ struct LaunchRequest {
   std::string entry;  // .entry name in the module
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::array<std::int64_t, 3> block{1, 1, 1};
-  std::array<std::int64_t, 3> cluster{};  // in blocks; zeros: as the PTX says (cluster_shape.h)
+  std::array<std::int64_t, 3> cluster{};  // in blocks; zeros: as the PTX says (launch_shape.h)
   std::int64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;  // the parameter block, laid out as the entry declares it
   // The order in which CTAs run: 0 increasing, 1 decreasing, others at random; all are legal. A GPU
@@ -111,8 +111,9 @@ struct LaunchOutcome {
   // CTAs wrote over each other's bytes while several workers ran: which of these writes changed
   // something, and so whether there is a race, is certain only on one worker.
   bool undecided = false;
-  // Reads that ran of registers that nothing may have written: findings only where something
-  // depends on what is in them (LaunchRequest::register_garbage).
+  // Reads that ran of registers and of local memory that nothing may have written, and shuffles from
+  // lanes that took no part: findings only where something depends on what is in them
+  // (LaunchRequest::register_garbage).
   std::vector<Finding> unwritten_registers;
   // Loads that found an older value (LaunchRequest::older_values) and were not made again: findings
   // only where something depends on them.

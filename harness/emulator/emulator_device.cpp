@@ -11,6 +11,7 @@
 #include <string>
 
 #include "harness/device/entry_name.h"
+#include "harness/device/launch_shape.h"
 #include "harness/emulator/decode/decode.h"
 #include "harness/emulator/decode/inline_calls.h"
 #include "harness/emulator/decode/loops.h"
@@ -359,29 +360,17 @@ class EmulatorDevice final : public Device {
       return Error{ErrorKind::cannot_run,
                    fmt::format("cannot launch {}: {}", program.kernel, message), "", ""};
     };
-    constexpr std::array<std::int64_t, 3> kGridLimit{0x7fffffff, 65535, 65535};
+    if (Status good = check_dimensions(request); !good) return good;
     // Far more than anybody waits for.
     constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
-    constexpr std::array<std::int64_t, 3> kBlockLimit{1024, 1024, 64};
-    std::int64_t threads = 1, blocks = 1;
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (request.grid[i] < 1 || request.grid[i] > kGridLimit[i]) {
-        return refuse(fmt::format("grid {} x {} x {} is empty or too large", request.grid[0],
-                                  request.grid[1], request.grid[2]));
-      }
-      if (request.block[i] < 1 || request.block[i] > kBlockLimit[i]) {
-        return refuse(fmt::format(
-            "a block of {} x {} x {} threads; 1024 x 1024 x 64 are the most, 1024 in all",
-            request.block[0], request.block[1], request.block[2]));
-      }
-      threads *= request.block[i];
-      blocks *= request.grid[i];
+    const std::int64_t threads = request.block[0] * request.block[1] * request.block[2];
+    // Both factors are below 2^32.
+    const auto blocks = static_cast<double>(request.grid[0]) *
+                        static_cast<double>(request.grid[1] * request.grid[2]);
+    if (blocks > kMostBlocks) {
+      return refuse(fmt::format("a grid of {:.0f} blocks; the emulator runs {} at most", blocks,
+                                kMostBlocks));
     }
-    if (blocks > kMostBlocks)
-      return refuse(
-          fmt::format("a grid of {} blocks; the emulator runs {} at most", blocks, kMostBlocks));
-    if (threads > 1024)
-      return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
     const std::array<std::int64_t, 3>& most = program.max_threads;
     const std::int64_t declared = std::max<std::int64_t>(most[0], 1) *
                                   std::max<std::int64_t>(most[1], 1) *
@@ -394,7 +383,6 @@ class EmulatorDevice final : public Device {
       return refuse(
           fmt::format("a block of {} threads; the kernel declares at most {}", threads, declared));
     }
-    if (request.dynamic_shared_bytes < 0) return refuse("negative shared memory");
     const std::int64_t shared = program.static_shared_bytes + request.dynamic_shared_bytes;
     if (shared > shared_limit(options_.sm)) {
       return refuse(fmt::format("{} bytes of shared memory; sm_{} has {} for a block", shared,

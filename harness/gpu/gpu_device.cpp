@@ -217,6 +217,8 @@ class GpuDevice : public Device {
   // Starts the kernel with an event on either side. An Error where the driver refuses; a number
   // other than 0 where what it says is a fault of the kernel.
   Result<int> start(const GpuImage& image, const LaunchRequest& request, LaunchEvents& events) {
+    // Its sizes become numbers of 32 bits below.
+    if (const Status good = check_dimensions(request); !good) return good.error();
     const Result<Driver::Handle> function = image.function(request.entry);
     if (!function) return function.error();
     // Without it the most is 48 KiB less what the kernel has of its own.

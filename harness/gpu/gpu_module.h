@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/device/cluster_shape.h"
 #include "harness/device/device.h"
+#include "harness/device/launch_shape.h"
 #include "harness/gpu/context.h"
 
 namespace plumbline {

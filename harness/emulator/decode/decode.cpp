@@ -208,6 +208,10 @@ void Decoder::lay_out_variables() {
     *address = static_cast<std::uint64_t>(program_.dynamic_shared_offset());
 }
 
+bool Decoder::is_read(const Operand& operand) const {
+  return operand.kind == OperandKind::reg && is_read_[static_cast<std::size_t>(operand.index)];
+}
+
 void Decoder::assign_registers() {
   const SlotMap map = assign_slots(function_);
   register_slot_.assign(function_.registers.size(), kSinkSlot);
@@ -220,6 +224,12 @@ void Decoder::assign_registers() {
     program_.unwritten_registers.push_back(
         {function_.registers[static_cast<std::size_t>(one.index)].name,
          static_cast<std::uint32_t>(one.first_read)});
+  }
+  is_read_.assign(function_.registers.size(), false);
+  for (const Instruction& instruction : function_.instructions) {
+    for_each_register(instruction, default_role, [&](int index, OperandRole role) {
+      if (role != OperandRole::write) is_read_[static_cast<std::size_t>(index)] = true;
+    });
   }
   program_.predicates += map.predicates;
   program_.register_slots = static_cast<Slot>(map.words);

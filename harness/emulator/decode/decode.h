@@ -103,6 +103,8 @@ class Decoder {
   // Index in Program::code that a label stands for.
   std::uint32_t target(const Operand& operand);
   int register_bits(const Operand& operand) const;
+  // Whether any instruction reads the register.
+  bool is_read(const Operand& operand) const;
   std::string function_name(const Operand& operand) const;
   // Where a .local variable of the kernel lies in a lane's local memory.
   Slot local_offset(const Operand& symbol);
@@ -145,6 +147,7 @@ class Decoder {
   int device_sm_;
   RandomRounding random_rounding_;
   Program program_;
+  std::vector<bool> is_read_;                    // by register index
   std::vector<Slot> register_slot_;              // by register index; predicates: their index
   std::vector<std::uint64_t> variable_address_;  // by index into Function::variables
   std::map<std::size_t, std::uint64_t>

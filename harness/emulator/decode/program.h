@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/cluster_shape.h"
 #include "harness/device/device.h"
+#include "harness/device/launch_shape.h"
 #include "harness/emulator/decode/convert_exact.h"
 #include "harness/emulator/decode/isa.h"
 #include "harness/emulator/frontend/module.h"
@@ -62,6 +62,7 @@ constexpr std::uint32_t kReleases = 1u << 29;  // .release or .acq_rel, beyond t
 constexpr std::uint32_t kAcquires = 1u << 25;  // .acquire or .acq_rel, beyond the CTA
 constexpr std::uint32_t kData = 1u << 28;      // adds floats: data, never a flag
 constexpr std::uint32_t kReadOnly = 1u << 26;  // ld.global.nc: by the cache of read-only data
+constexpr std::uint32_t kUnread = 1u << 24;    // an atomic whose result nothing reads: no flag
 constexpr std::uint32_t kCtaScope = 1u << 27;  // strong among the threads of its CTA alone
 
 struct ConstantSlot {

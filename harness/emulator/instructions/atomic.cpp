@@ -273,6 +273,9 @@ void decode_atomic(Decoder& decoder, const Instruction& instruction, Modifiers& 
     for (const Operand& result : results) list.push_back(decoder.destination(result, bits(type)));
     out.flags |= kReturns;
   }
+  if (!returns ||
+      std::ranges::none_of(results, [&](const Operand& result) { return decoder.is_read(result); }))
+    out.flags |= kUnread;
   out.list = decoder.keep(list);
   out.d = static_cast<Slot>(vector);
   decoder.address(all[address], space, out);

@@ -19,6 +19,7 @@ using s64 = std::int64_t;
 
 constexpr u32 kTakes = 1;  // Inst::flags: adds the carry
 constexpr u32 kGives = 2;  // and leaves one
+constexpr u32 kOne = 4;    // begins with a carry: sub.cc
 
 // The sum x + y + carry; `carry` becomes what is carried out of it.
 template <typename T>
@@ -29,13 +30,12 @@ T add_with(T x, T y, bool& carry) {
   return sum;
 }
 
-// The difference x - y - carry; `carry` becomes what is borrowed.
+// The difference, as chips take it: x + ~y + carry, so that the carry is set where nothing is
+// borrowed. sub.cc, which takes none, counts one. (The ISA speaks of a borrow; nvcc's division of
+// 128 bits has addc behind sub.cc, and ptxas makes of it what is here.)
 template <typename T>
 T subtract_with(T x, T y, bool& carry) {
-  T difference = 0;
-  const bool first = __builtin_sub_overflow(x, y, &difference);
-  carry = __builtin_sub_overflow(difference, static_cast<T>(carry), &difference) || first;
-  return difference;
+  return add_with(x, static_cast<T>(~y), carry);
 }
 
 // compute(lane, carry) gives what goes to Inst::d.
@@ -43,7 +43,9 @@ template <typename T, typename Compute>
 [[gnu::always_inline]] inline void each_lane(Warp& warp, const Inst& inst, u32 mask,
                                              const Compute& compute) {
   const auto d = lanes<T>(warp, inst.d);
-  const u32 before = (inst.flags & kTakes) != 0 ? warp.read(inst.p) : 0;
+  const u32 before = (inst.flags & kTakes) != 0 ? warp.read(inst.p)
+                     : (inst.flags & kOne) != 0 ? ~0u
+                                                : 0;
   u32 after = 0;
   for (u32 left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
@@ -96,6 +98,7 @@ void decode_carry(Decoder& decoder, const Instruction& instruction, Modifiers& m
     out.flags |= kTakes;
   }
   if (modifiers.take("cc")) out.flags |= kGives;
+  if (operation == "sub" && (out.flags & kTakes) == 0) out.flags |= kOne;
   const bool multiplies = operation == "mad";
   const int part = modifiers.take_one_of("lo", "hi");
   const Type type = modifiers.take_type();

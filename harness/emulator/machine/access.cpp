@@ -108,7 +108,9 @@ bool resolve_global_slowly(Warp& warp, const Inst& inst, std::uint32_t mask, Poi
 }
 
 void shared_problem(Warp& warp, const Inst& inst, int lane, const SharedProblem& problem) {
-  Finding* const finding = warp.report(problem.kind, inst, lane, [&] { return problem.words; });
+  const bool within_warp = problem.kind == FindingKind::race && problem.other_warp == warp.index();
+  Finding* const finding =
+      warp.report(problem.kind, inst, lane, [&] { return problem.words; }, within_warp);
   if (finding == nullptr) return;
   if (problem.other_warp >= 0) finding->shared_address = problem.address;
   const SharedAccess& other = problem.other;
@@ -143,8 +145,10 @@ void check_shared_slowly(Warp& warp, const Inst& inst, SharedMemory& shared, std
         problem = shared.explain_write(who, address, bytes);
         break;
       case Intent::synchronise:
-      case Intent::update:
         problem = shared.explain_synchronising_read(address, bytes);
+        break;
+      case Intent::update:
+        problem = shared.explain_update(who, address, bytes);
         break;
       case Intent::publish:
         shared.mark_written(address, bytes);
@@ -241,6 +245,8 @@ bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p
   }
   const auto size = static_cast<std::uint64_t>(warp.cta().launch().program.local_bytes);
   std::byte* const memory = warp.cta().local_memory(warp.index());
+  std::byte* const written = warp.cta().written_local_memory(warp.index());
+  const std::uint8_t garbage = warp.cta().launch().register_garbage;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     const std::uint64_t address = p.address[lane];
@@ -249,7 +255,17 @@ bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p
       return out_of_bounds(warp, inst, static_cast<int>(lane), address, Space::local, bytes,
                            intent);
     }
-    p.host[lane] = memory + lane * size + address;
+    const std::size_t at = lane * size + address;
+    p.host[lane] = memory + at;
+    if (written == nullptr) continue;
+    if (!reads(intent)) {
+      std::memset(written + at, 1, static_cast<std::size_t>(bytes));
+    } else if (std::memchr(written + at, 0, static_cast<std::size_t>(bytes)) != nullptr) {
+      // Harmless where nothing depends on it, as where a struct is copied whole.
+      warp.cta().worker().unwritten_local_reads.insert(inst.index);
+      for (std::size_t byte = at; byte < at + static_cast<std::size_t>(bytes); ++byte)
+        if (written[byte] == std::byte{0}) memory[byte] = std::byte{garbage};
+    }
   }
   return true;
 }

@@ -20,8 +20,8 @@ namespace plumbline::emulator {
 enum class Intent : std::uint8_t {
   read,
   write,
-  // Strong accesses. In shared memory they take no part in race checks; in global memory they are
-  // races with plain accesses of other CTAs.
+  // Strong accesses. In shared memory volatile ones take no part in race checks, and atomics are
+  // races with plain accesses; in global memory all are races with plain accesses of other CTAs.
   synchronise,  // volatile, relaxed or acquire load
   publish,      // volatile, relaxed or release store: the bytes are written
   update,       // atomic
@@ -235,8 +235,8 @@ template <int Bytes>
 // Only global memory has accesses of 32 bytes: a finding, and false.
 bool too_wide_for_shared(Warp& warp, const Inst& inst, std::uint32_t mask, int bytes);
 
-// Local memory is private to a lane, parameters and constants are read-only: bounds and alignment
-// are all there is.
+// Local memory is private to a lane, parameters and constants are read-only: bounds, alignment and
+// what nothing wrote are all there is.
 bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, int bytes,
                    Intent intent);
 bool resolve_bank(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p, Space space,

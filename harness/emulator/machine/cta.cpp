@@ -120,6 +120,7 @@ Cta::Cta(const Launch& launch, WorkerState& worker, Cluster& cluster, int rank)
   const auto warps = static_cast<int>((launch.threads_per_cta() + 31) / 32);
   local_stride_ = static_cast<std::size_t>(launch.program.local_bytes) * 32;
   local_.resize(local_stride_ * static_cast<std::size_t>(warps));
+  if (shared_.check()) local_written_.resize(local_stride_ * static_cast<std::size_t>(warps));
   warps_.reserve(static_cast<std::size_t>(warps));
   for (int w = 0; w < warps; ++w)
     warps_.push_back(std::make_unique<Warp>(*this, w, launch.program));
@@ -146,6 +147,7 @@ void Cta::start(std::int64_t linear) {
   }
   shared_.clock().start(static_cast<std::uint32_t>(linear));
   local_.clear();
+  local_written_.clear();
   if (worker_->traffic != nullptr) {
     traffic_.touched.clear();
     traffic_.passed_barrier = false;

@@ -50,6 +50,8 @@ struct WorkerState {
   CtaRaces* races = nullptr;                                 // where they are looked for
   OlderValues older_values;                                  // of global memory
   OlderReads older_reads;
+  // Shuffles that read a lane which takes no part, and loads of local memory that nothing wrote.
+  std::set<std::uint32_t> shuffles_from_outside, unwritten_local_reads;
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted
@@ -135,6 +137,12 @@ class Cta {
     return local_.data() + static_cast<std::size_t>(warp) * local_stride_;
   }
 
+  // A byte for each of these, 1 where something wrote it; null where that is not watched.
+  std::byte* written_local_memory(int warp) {
+    if (!shared_.check()) return nullptr;
+    return local_written_.data() + static_cast<std::size_t>(warp) * local_stride_;
+  }
+
   // --- barriers ---
   // The warp's live lanes are all at barrier `id`. `warps` is how many warps it takes, 0 for all of
   // the CTA.
@@ -194,7 +202,7 @@ class Cta {
   std::map<std::pair<std::uint32_t, int>, Visit> visits_;  // by CTA and warp, the last one
   Horizon known_at_exit_;                                  // by warps that have exited
   CtaTraffic traffic_;
-  LazyMemory local_;
+  LazyMemory local_, local_written_;
   std::size_t local_stride_ = 0;  // per warp
   std::int64_t linear_ = 0;
   std::array<std::int64_t, 3> position_{};

@@ -231,7 +231,22 @@ bool CtaRaces::ordered(Warp& warp, const Access& access, const AccessMark& earli
   if (!launch_.communicates()) return false;
   const CtaClock& clock = warp.cta().shared().clock();
   return clock.knows(warp.index(), earlier.cta - 1, earlier.warp(), tick_of(earlier)) ||
-         (access.mark.read == 0 && has_heard(warp, earlier));
+         (access.mark.read == 0 && has_heard(warp, earlier)) ||
+         (only_updates(earlier) && has_seen_all(access.address, access.mark.cta));
+}
+
+bool CtaRaces::has_seen_all(std::uint64_t word, std::uint32_t cta) const {
+  const auto found = observed_.find(word);
+  if (found == observed_.end()) return false;
+  const auto seen = found->second.seen.find(cta);
+  return seen != found->second.seen.end() && seen->second == found->second.writes;
+}
+
+void CtaRaces::note_strong(std::uint64_t word, std::uint32_t cta, Intent intent) {
+  Observed& here = observed_[word];
+  const bool has_seen = has_seen_all(word, cta) || reads(intent);
+  if (intent != Intent::synchronise) ++here.writes;
+  if (has_seen) here.seen[cta] = here.writes;
 }
 
 bool CtaRaces::has_heard(const Warp& warp, const AccessMark& earlier) {
@@ -310,6 +325,8 @@ void CtaRaces::synchronise(Warp& warp, const Inst& inst, std::uint32_t lanes,
     const std::uint64_t address =
         pointers.address[static_cast<std::size_t>(std::countr_zero(left))];
     if (space_of(address) != Space::global) continue;
+    note_strong(address / kWord * kWord, static_cast<std::uint32_t>(warp.cta().linear()) + 1,
+                intent);
     const auto found = published_.find(address);
     const bool known = found != published_.end();
     if (known && intent != Intent::publish) {

@@ -82,6 +82,8 @@ class CtaRaces {
   void note_in_crowd(Warp& warp, const Access& access, AccessMark& mark);
   bool ordered(Warp& warp, const Access& access, const AccessMark& earlier) const;
   static bool has_heard(const Warp& warp, const AccessMark& earlier);
+  bool has_seen_all(std::uint64_t word, std::uint32_t cta) const;
+  void note_strong(std::uint64_t word, std::uint32_t cta, Intent intent);
   void meet(Warp& warp, const Access& access, const AccessMark& other);
   void report(Warp& warp, const Inst& inst, int lane, std::uint64_t address,
               const AccessMark& other, const char* doing, const char* other_doing);
@@ -93,6 +95,16 @@ class CtaRaces {
   std::atomic<bool> undecided_ = false;
   std::array<Stripe, 64> stripes_;
   std::unordered_map<std::uint64_t, Horizon> published_;  // by address
+
+  // By word: its strong writes so far, and how many of them a CTA has seen by a strong read. What a
+  // CTA does with the word after it has seen all of them comes after them, as where the last block
+  // resets a flag that it waited for.
+  struct Observed {
+    std::uint64_t writes = 0;
+    std::unordered_map<std::uint32_t, std::uint64_t> seen;  // by AccessMark::cta
+  };
+
+  std::unordered_map<std::uint64_t, Observed> observed_;
 };
 
 }  // namespace plumbline::emulator

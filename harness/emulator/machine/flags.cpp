@@ -23,7 +23,8 @@ FlagStore store_of(std::uint32_t stamp) {
   return {static_cast<int>(stamp >> 5 & 31), static_cast<int>(stamp & 31), stamp >> 10};
 }
 
-bool reads_shared_flag(Warp& warp, int lane, std::uint64_t address, int bytes, Intent intent) {
+bool reads_shared_flag(Warp& warp, int lane, std::uint64_t address, int bytes, Intent intent,
+                       bool may_be_flag) {
   Cta& cta = warp.cta();
   SharedMemory& shared = cta.shared();
   if (!shared.check()) return false;
@@ -31,13 +32,14 @@ bool reads_shared_flag(Warp& warp, int lane, std::uint64_t address, int bytes, I
   bool found = false;
   const std::uint64_t end = address + static_cast<std::uint64_t>(bytes);
   for (std::uint64_t word = address / kWord * kWord; word < end; word += kWord) {
-    if (reads(intent)) {
+    if (reads(intent) && may_be_flag) {
       const auto flag = cta.flag_stores().find(word);
       found = found || (flag != cta.flag_stores().end() && !is_ordered(warp, lane, flag->second));
-      // A plain store that nothing orders, read as volatile, is meant as a flag.
+      // A plain store that nothing orders, read as volatile, is meant as a flag. (Read by an atomic
+      // it is a race.)
       const std::uint32_t stamp = shared.stamp_at(std::max(word, address));
-      found = found ||
-              (stamp >> 10 >= shared.order().began() && !is_ordered(warp, lane, store_of(stamp)));
+      found = found || (intent == Intent::synchronise && stamp >> 10 >= shared.order().began() &&
+                        !is_ordered(warp, lane, store_of(stamp)));
     }
     if (intent != Intent::synchronise)
       cta.flag_stores()[word] = {warp.index(), lane, shared.order().tick()};
@@ -69,6 +71,8 @@ bool reads_global_flag(Warp& warp, const Inst& inst, int lane, std::uint64_t add
 bool reads_flag(Warp& warp, const Inst& inst, std::uint32_t lanes, Space space, int bytes,
                 Intent intent) {
   const Pointers& p = warp.pointers();
+  // A sum of data, and what nothing reads, tells nobody anything.
+  const bool may_be_flag = (inst.flags & (kData | kUnread)) == 0;
   bool found = false;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
@@ -79,8 +83,8 @@ bool reads_flag(Warp& warp, const Inst& inst, std::uint32_t lanes, Space space, 
       address -= window_of(at);
     }
     if (at == Space::shared) {
-      found = reads_shared_flag(warp, lane, address, bytes, intent) || found;
-    } else if (at == Space::global && reads(intent) && !found) {
+      found = reads_shared_flag(warp, lane, address, bytes, intent, may_be_flag) || found;
+    } else if (at == Space::global && reads(intent) && may_be_flag && !found) {
       found = warp.cta().worker().races != nullptr &&
               reads_global_flag(warp, inst, lane, address, bytes);
     }

@@ -53,12 +53,20 @@ class Results {
       counts_[i] += worker.counts[i];
       repeats_[i] += worker.repeats[i];
     }
+    shuffles_from_outside_.insert(worker.shuffles_from_outside.begin(),
+                                  worker.shuffles_from_outside.end());
+    unwritten_local_reads_.insert(worker.unwritten_local_reads.begin(),
+                                  worker.unwritten_local_reads.end());
     older_reads_.log.join(worker.older_reads.log);
     older_reads_.polls.insert(worker.older_reads.polls.begin(), worker.older_reads.polls.end());
     if (worker.traffic == nullptr) return;
     if (traffic_ == nullptr) traffic_ = std::make_unique<TrafficCounter>(counts_.size());
     traffic_->join(*worker.traffic);
   }
+
+  const std::set<std::uint32_t>& shuffles_from_outside() const { return shuffles_from_outside_; }
+
+  const std::set<std::uint32_t>& unwritten_local_reads() const { return unwritten_local_reads_; }
 
   bool ran(std::uint32_t inst) const { return inst < counts_.size() && counts_[inst] > 0; }
 
@@ -89,6 +97,7 @@ class Results {
   std::vector<std::pair<std::int64_t, FindingLog>> logs_;  // by the first CTA of the cluster
   std::vector<std::uint64_t> counts_, repeats_;
   OlderReads older_reads_;
+  std::set<std::uint32_t> shuffles_from_outside_, unwritten_local_reads_;
   std::unique_ptr<TrafficCounter> traffic_;
 };
 
@@ -308,7 +317,7 @@ std::vector<Writer> writers_of(const Launch& launch, const MemoryRange& range,
   return writers;
 }
 
-// Of the reads that ran.
+// Of the reads that ran, of shuffles from lanes outside, and of local memory.
 std::vector<Finding> unwritten_registers_of(const Program& program, const Results& results) {
   FindingLog log;
   for (const Program::UnwrittenRegister& one : program.unwritten_registers) {
@@ -318,6 +327,18 @@ std::vector<Finding> unwritten_registers_of(const Program& program, const Result
           "reads {}, which nothing has written on some way there; with something else in "
           "such registers the kernel gives other outputs, or does not end",
           one.name);
+    });
+  }
+  for (const std::uint32_t index : results.shuffles_from_outside()) {
+    log.add(FindingKind::bad_operand, program, index, {0, 0, 0}, -1, -1, [] {
+      return "reads the value of a lane that takes no part, and outputs depend on it, or whether "
+             "the kernel ends";
+    });
+  }
+  for (const std::uint32_t index : results.unwritten_local_reads()) {
+    log.add(FindingKind::read_of_unwritten, program, index, {0, 0, 0}, -1, -1, [] {
+      return "reads local memory that nothing wrote, and outputs depend on it, or whether the "
+             "kernel ends";
     });
   }
   return log.findings();

@@ -381,8 +381,10 @@ void Warp::fail_where_it_runs(FindingKind kind, const Words& words) {
   fail(kind, code_[pc], std::countr_zero(mask), words);
 }
 
-Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words) {
-  return cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words);
+Finding* Warp::report(FindingKind kind, const Inst& inst, int lane, const Words& words,
+                      bool yields) {
+  return cta_->log().add(kind, *program_, inst.index, cta_->position(), index_, lane, words,
+                         yields);
 }
 
 void Warp::fail(FindingKind kind, const Inst& inst, int lane, const Words& words) {

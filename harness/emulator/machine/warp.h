@@ -159,8 +159,10 @@ class Warp {
 
   // --- findings ---
   using Words = std::function<std::string()>;
-  // The finding, to be completed; null where it was only counted.
-  Finding* report(FindingKind kind, const Inst& inst, int lane, const Words& words);
+  // The finding, to be completed; null where it was only counted. `yields`: as in
+  // FindingLog::Entry.
+  Finding* report(FindingKind kind, const Inst& inst, int lane, const Words& words,
+                  bool yields = false);
   // Reports, and stops the launch.
   void fail(FindingKind kind, const Inst& inst, int lane, const Words& words);
   // The same of lanes that run, at what they execute next.

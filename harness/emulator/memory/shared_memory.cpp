@@ -95,6 +95,7 @@ void SharedMemory::start_cta(std::uint8_t garbage, std::uint64_t rank) {
   std::memset(data_, garbage, storage_.size() - 128);
   trace_.clear();
   visits_.clear();
+  updates_.clear();
   if (!check_) return;
   std::fill(state_.begin(), state_.end(), static_cast<std::uint8_t>(kUnwritten));
   if (gap_end_ > gap_begin_) {
@@ -110,7 +111,8 @@ void SharedMemory::start_cta(std::uint8_t garbage, std::uint64_t rank) {
 }
 
 std::string SharedMemory::extent() const {
-  if (end_ == start_) return "the kernel has no shared memory";
+  if (end_ == start_)
+    return "the kernel has no shared memory: none in its code, and 0 in the manifest's `shared`";
   return fmt::format("shared memory is {} bytes at {:#x}..{:#x}", end_ - start_, start_, end_ - 1);
 }
 
@@ -554,6 +556,33 @@ void SharedMemory::mark_written(std::uint64_t offset, int bytes) {
 std::optional<SharedProblem> SharedMemory::explain_synchronising_read(std::uint64_t offset,
                                                                       int bytes) const {
   return check_ ? state_problem(nullptr, offset, bytes) : std::nullopt;
+}
+
+std::optional<SharedProblem> SharedMemory::explain_update(const Accessor& who, std::uint64_t offset,
+                                                          int bytes) {
+  std::optional<SharedProblem> problem = explain_synchronising_read(offset, bytes);
+  if (!check_ || who.from != nullptr) return problem;
+  const std::size_t first = index(offset);
+  for (std::size_t byte = first; byte < first + static_cast<std::size_t>(bytes);) {
+    const std::size_t word = byte / 4;
+    if (bytes % 4 != 0) split(word);
+    const bool whole = stamp_[word] != kSplit;
+    Record record = whole ? Record{stamp_[word], read_stamp_[word], readers_[word]} : bytes_[byte];
+    const std::uint64_t address = byte + start_;
+    Update& last = updates_[address];
+    if (last.stamp != record.stamp) last.write = record.stamp;
+    record.stamp = last.write;  // atomics are no race with one another
+    if (!problem) problem = check_write(who, address, record, false);
+    // What comes later is held against this one, as against a write.
+    last.stamp = stamp_of(who);
+    (whole ? stamp_[word] : bytes_[byte].stamp) = last.stamp;
+    byte += whole ? 4 : 1;
+  }
+  problem = traced(std::move(problem));
+  if (!trace_.empty())
+    trace_.note_write({"atomic", who.inst, who.warp, who.lane}, offset,
+                      static_cast<std::uint64_t>(bytes));
+  return problem;
 }
 
 }  // namespace plumbline::emulator

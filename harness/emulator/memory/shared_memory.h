@@ -195,6 +195,10 @@ class SharedMemory {
   void mark_mbarrier(std::uint64_t offset, bool begins);
   std::optional<SharedProblem> explain_synchronising_read(std::uint64_t offset, int bytes) const;
 
+  // An atomic of this CTA: a race with plain accesses that nothing orders, earlier and later ones,
+  // and none with other atomics.
+  std::optional<SharedProblem> explain_update(const Accessor& who, std::uint64_t offset, int bytes);
+
  private:
   static constexpr std::uint32_t kSplit = 0x7fffffff;  // a stamp and tick later than all others
 
@@ -260,6 +264,13 @@ class SharedMemory {
   std::vector<std::byte> storage_;
   std::vector<std::uint8_t> state_;
   std::vector<std::uint32_t> stamp_, read_stamp_, readers_;
+
+  // The last atomic of a byte, and the plain write before all of them.
+  struct Update {
+    std::uint32_t stamp = 0, write = 0;
+  };
+
+  std::unordered_map<std::uint64_t, Update> updates_;  // by address
   std::vector<Record> bytes_;  // of split words; allocated when the first word is split
   std::unordered_map<std::uint64_t, Visits> visits_;  // by address
   SharedTrace trace_;

@@ -69,6 +69,7 @@ struct KernelOptions {
   std::vector<SharedByte> traced = {};
   bool one_worker = false;
   bool older_values = false;
+  std::uint8_t register_garbage = 0;
   bool count_traffic = false;
   bool count_representatives = false;
 };
@@ -103,6 +104,7 @@ inline KernelRun run_kernel(const std::string& text, const std::vector<std::byte
   request.traced = options.traced;
   request.one_worker = options.one_worker;
   request.older_values = options.older_values;
+  request.register_garbage = options.register_garbage;
   request.count_traffic = options.count_traffic;
   request.count_representatives = options.count_representatives;
   request.parameters.resize(16);

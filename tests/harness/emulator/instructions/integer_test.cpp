@@ -367,6 +367,13 @@ TEST(Integer, CarriesPassFromWordToWord) {
     EXPECT_EQ(u128{differences[1][i]} << 64 | differences[0][i], x - y) << i;
     EXPECT_EQ(differences[2][i], x < y ? ~u64{0} : 0u) << i;
   }
+  // The carry of a difference is set where nothing is borrowed; nvcc divides 128 bits with it.
+  const std::vector<u64> carried = word("sub.cc.u64 l, a, c; addc.u64 o, 0, 0; ", "o");
+  const std::vector<u64> borrowed = word("add.cc.u64 l, a, c; subc.u64 o, 0, 0; ", "o");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(carried[i], rows[i][0] >= rows[i][2] ? 1u : 0u) << i;
+    EXPECT_EQ(borrowed[i], rows[i][0] + rows[i][2] < rows[i][0] ? 0u : ~u64{0}) << i;
+  }
   // a * b + (c, e) in two words of 32 bits each, unsigned and signed.
   const auto product = [&](const char* type) {
     return apply(fmt::format(".reg .b32 l, h; mad.lo.cc.{0} l, a, b, c; madc.hi.{0} h, a, b, e; "

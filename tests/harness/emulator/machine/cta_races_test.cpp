@@ -235,6 +235,22 @@ TEST(CtaOrder, ABarrierMayBeSetBackByAPlainStore) {
   EXPECT_TRUE(races("@!%p0 ret; @%p2 ld.global.u32 %r1, [%d20]; red.global.add.u32 [%d20], 1;"));
 }
 
+// Blocks take turns by a counter, and the last one sets it back: it has seen all that it waited
+// for.
+TEST(CtaOrder, AFlagMayBeSetBackByWhoHasSeenIt) {
+  constexpr const char* kTurns =
+      "@!%p0 ret;\nWAIT: ld.acquire.gpu.global.u32 %r2, [%d20]; setp.ne.u32 %p3, %r2, %r10; @%p3 "
+      "bra WAIT;\nsetp.eq.u32 %p4, %r10, 2; {}\n@!%p4 fence.acq_rel.gpu; @!%p4 "
+      "red.relaxed.gpu.global.add.u32 [%d20], 1;";
+  EXPECT_FALSE(
+      races(fmt::format(kTurns, "@%p4 st.global.u32 [%d20], 0; @%p4 ret;"), options_of(3)));
+  // Who has seen the first of two turns has not seen the second.
+  EXPECT_TRUE(
+      races("@!%p0 ret; @%p1 red.relaxed.gpu.global.add.u32 [%d20], 1;\n@%p2 bra "
+            "ELSE;\nred.relaxed.gpu.global.add.u32 [%d20], 1; ret;\nELSE: "
+            "st.global.u32 [%d20], 0;"));
+}
+
 TEST(CtaOrder, CtaScopeOrdersNoOtherCta) {
   // Atomics of the scope of a block, on one place.
   const LaunchOutcome outcome = run("@!%p0 ret;\nred.relaxed.cta.global.add.u32 [%d20], 1;");

@@ -191,6 +191,22 @@ TEST(DivergentBarrier, SetMaxNRegNeedsTheWholeWarp) {
          "execute setmaxnreg, which needs all of them");
 }
 
+// As where a counter is set to 0, and read, with no barrier beside the atomics.
+TEST(Race, PlainAccessesBesideAtomics) {
+  constexpr const char* kSet = "setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [%r30], 7;\n";
+  constexpr const char* kAdd = "atom.shared.add.u32 %r1, [%r30], 1;\n";
+  expect(run(std::string(kSet) + kAdd), FindingKind::race, 12, 1, 0, true,
+         "that warp 0 lane 0 wrote with no barrier between");
+  expect_none(run(std::string(kSet) + "bar.sync 0;\n" + kAdd));
+  constexpr const char* kRead = "setp.gt.u32 %p2, %r0, 31; @%p2 ld.shared.u32 %r2, [%r30];";
+  // Warp 1 adds nothing, and reads while warp 0 adds; it comes first here.
+  const std::string adds =
+      std::string(kSet) + "bar.sync 0; setp.lt.u32 %p3, %r0, 32;\n@%p3 " + kAdd;
+  expect(run(adds + kRead), FindingKind::race, 13, 0, 0, true,
+         "that warp 1 read with no barrier between");
+  expect_none(run(adds + "bar.sync 0; " + kRead));
+}
+
 TEST(Race, TwoWritesOfTheSameValueAreNone) {
   // Each lane of both warps writes the same word of all.
   expect_none(run("and.b32 %r1, %r0, 31; mad.lo.u32 %r2, %r1, 4, %r30; st.shared.u32 [%r2], %r1;"));
@@ -521,6 +537,46 @@ TEST(DivisionByZero, OfIntegersIsFoundOncePerInstruction) {
   expect_none(run("add.u32 %r1, %r0, 1; div.u32 %r2, %r0, %r1; rem.u32 %r2, %r0, %r1;"));
   // Lanes that do not take part divide nothing.
   expect_none(run("setp.ne.u32 %p1, %r0, 0; @%p1 div.u32 %r2, %r0, %r0;"));
+}
+
+// As an array on the stack whose last element is never set.
+TEST(ReadOfUnwritten, LocalMemoryCountsWhereOutputsDependOnIt) {
+  const auto ran = [](const std::string& result, std::uint8_t garbage) {
+    KernelOptions options;
+    options.register_garbage = garbage;
+    return run_kernel(kernel_text(".local .align 8 .b8 stack[16]; st.local.u32 [stack], 7;\n"
+                                  "ld.local.v2.u32 {%r1, %r2}, [stack];\n"
+                                  "st.global.u32 [%out], " +
+                                  result + ";"),
+                      {}, 4, options);
+  };
+  const KernelRun first = ran("%r2", 0);
+  EXPECT_TRUE(first.outcome.findings.empty()) << findings_text(first.outcome);
+  ASSERT_EQ(first.outcome.unwritten_registers.size(), 1u);
+  EXPECT_EQ(first.outcome.unwritten_registers[0].kind, FindingKind::read_of_unwritten);
+  EXPECT_EQ(first.outcome.unwritten_registers[0].ptx_line, 11);
+  EXPECT_EQ(ran("%r2", 0xdc).values<u32>()[0], 0xdcdcdcdcu);
+  EXPECT_EQ(ran("%r1", 0xdc).values<u32>()[0], 7u);
+}
+
+// Many reads of what nothing wrote, which may be idle, hide nothing else: neither a race nor that
+// there are more of them.
+TEST(Findings, OfOneKindHideNoOther) {
+  std::string body;
+  for (int i = 0; i < 70; ++i) body += fmt::format("ld.shared.u32 %r1, [%r31+{}];\n", 1024);
+  body += "st.shared.u32 [%r30], %r0;";
+  const LaunchOutcome outcome = run(body);
+  ASSERT_EQ(outcome.findings.size(), 66u) << findings_text(outcome);
+  const auto count = [&](FindingKind kind) {
+    return std::ranges::count(outcome.findings, kind, &Finding::kind);
+  };
+  EXPECT_EQ(count(FindingKind::read_of_unwritten), 65);
+  EXPECT_EQ(count(FindingKind::race), 1);
+  const auto others = std::ranges::find_if(outcome.findings, [](const Finding& finding) {
+    return finding.message.starts_with("at more instructions");
+  });
+  ASSERT_NE(others, outcome.findings.end());
+  EXPECT_EQ(others->occurrences, 6u * 64) << others->text();
 }
 
 TEST(Findings, AreTheSameForAnyNumberOfThreads) {

@@ -165,9 +165,12 @@ TEST(LaneRaces, MeetingAgainBehindABranchIsNoOrder) {
 }
 
 TEST(LaneRaces, FlagsAtomicsAndMbarriersAreOrder) {
-  expect_none(
-      run("st.shared.u32 [%r31], %r0; atom.shared.add.u32 %r2, [tile+128], 1; ld.shared.u32 "
-          "%r1, [%r29];"));
+  constexpr const char* kAtomic =
+      "st.shared.u32 [%r31], %r0; atom.shared.add.u32 %r2, [tile+128], 1; {} ld.shared.u32 %r1, "
+      "[%r29];";
+  expect_none(run(fmt::format(kAtomic, "add.u32 %r3, %r2, 1;")));
+  // What an atomic gives and nobody reads tells nothing.
+  EXPECT_FALSE(run(fmt::format(kAtomic, "")).findings.empty());
   expect_none(run("st.volatile.shared.u32 [%r31], %r0; ld.volatile.shared.u32 %r1, [%r29];"));
   // Lane 0 has bytes copied, and all wait for them.
   expect_none(

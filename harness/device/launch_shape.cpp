@@ -1,10 +1,37 @@
 // SPDX-License-Identifier: MIT
-#include "harness/device/cluster_shape.h"
+#include "harness/device/launch_shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace plumbline {
+
+Status check_dimensions(const LaunchRequest& request) {
+  const auto refuse = [&](const std::string& message) {
+    return Error{ErrorKind::cannot_run, fmt::format("cannot launch {}: {}", request.entry, message),
+                 "", ""};
+  };
+  constexpr std::array<std::int64_t, 3> kGridLimit{0x7fffffff, 65535, 65535};
+  constexpr std::array<std::int64_t, 3> kBlockLimit{1024, 1024, 64};
+  std::int64_t threads = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (request.grid[i] < 1 || request.grid[i] > kGridLimit[i]) {
+      return refuse(fmt::format("grid {} is empty or too large", fmt::join(request.grid, " x ")));
+    }
+    if (request.block[i] < 1 || request.block[i] > kBlockLimit[i]) {
+      return refuse(fmt::format("a block of {} threads; 1024 x 1024 x 64 are the most, 1024 in all",
+                                fmt::join(request.block, " x ")));
+    }
+    threads *= request.block[i];
+  }
+  if (threads > 1024)
+    return refuse(fmt::format("a block of {} threads; 1024 is the most", threads));
+  constexpr std::int64_t kMostShared = 0x7fffffff;  // far more than any chip has
+  if (request.dynamic_shared_bytes < 0) return refuse("negative shared memory");
+  if (request.dynamic_shared_bytes > kMostShared)
+    return refuse(fmt::format("{} bytes of shared memory", request.dynamic_shared_bytes));
+  return {};
+}
 
 Result<std::array<std::int64_t, 3>> cluster_of(const LaunchRequest& request,
                                                const DeclaredCluster& declared) {

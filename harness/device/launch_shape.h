@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cluster that a launch runs in: what the kernel's PTX declares, and what the launch asks for.
+// What a launch may ask for: the sizes of its grid and blocks, and the cluster it runs in, which
+// the kernel's PTX may declare as well.
 #pragma once
 
 #include <array>
@@ -18,6 +19,9 @@ struct DeclaredCluster {
 // Blocks of a cluster that every chip with clusters has room for, and with
 // cudaFuncAttributeNonPortableClusterSizeAllowed (CUDA C++ Programming Guide 13.0, section 6.2.3).
 constexpr std::int64_t kPortableCluster = 8, kMostBlocksOfACluster = 16;
+
+// What CUDA takes on every chip (CUDA C++ Programming Guide 13.0, table of compute capabilities).
+Status check_dimensions(const LaunchRequest& request);
 
 // In blocks; zeros: without clusters. An Error where the two contradict each other, the cluster is
 // too large, or the grid is no multiple of it.
