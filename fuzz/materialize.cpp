@@ -57,16 +57,16 @@ Status check_literals(const Case& test_case, const std::vector<TensorSpec>& spec
   return {};
 }
 
-// Storage that no logical element reaches holds NaN: a kernel that reads padding shows it.
+}  // namespace
+
 void fill_padding(Tensor& tensor) {
-  if (tensor.layout.strides == contiguous_strides(tensor.layout.shape)) return;  // there is none
+  const TensorLayout& layout = tensor.layout;
+  if (layout.offset == 0 && layout.strides == contiguous_strides(layout.shape)) return;
   const Format& element = format(tensor.layout.format);
   const std::uint64_t bits = element.has_nan() ? element.canonical_nan : element.max_finite();
   const std::int64_t count = tensor.layout.storage_elements();
   for (std::int64_t i = 0; i < count; ++i) tensor.set_bits_at(i, bits);
 }
-
-}  // namespace
 
 Result<CaseTensors> materialize(const Case& test_case) {
   const Manifest& kernel = *test_case.kernel;

@@ -47,4 +47,9 @@ struct Case {
 // the problem.
 Result<CaseTensors> materialize(const Case& test_case);
 
+// Of an input, before its elements are set: storage that none of them reaches, between rows and in
+// front of an offset, holds NaN (the largest number where the format has none). A kernel that reads
+// it shows it.
+void fill_padding(Tensor& tensor);
+
 }  // namespace plumbline

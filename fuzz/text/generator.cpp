@@ -502,6 +502,19 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
           "nothing to do, and nothing to touch");
   }
 
+  // Sizes that integers point into are long together: what a tile leaves shows in the next one.
+  const bool has_places = std::ranges::any_of(operation_.text().parameters, [&](const auto& one) {
+    return !one.sizes.empty() && !one.output && text::is_integer_type(one.type) &&
+           operation_.has_values(one.name);
+  });
+  for (const std::int64_t length : {40, 72, 72, 136}) {
+    if (!has_places) break;
+    for (const std::string_view value : {"normal", "integers"}) {
+      add(sized("", 0, 40, length, outputs.front()), value, "tile_plus_1", "tight",
+          "many tiles between a beginning and an end that data say");
+    }
+  }
+
   std::string far, odd, even;
   for (const std::string_view pad : pad_fields_) {
     if (!is_free(manifest.schema(), pad)) continue;

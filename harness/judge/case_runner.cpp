@@ -5,45 +5,14 @@
 
 #include <array>
 #include <chrono>
-#include <exception>
-#include <new>
-#include <stdexcept>
 
 #include "harness/judge/code_coverage.h"
 #include "harness/judge/figures.h"
-#include "oracles/exact/parallel.h"
+#include "harness/judge/without_exceptions.h"
 
 namespace plumbline {
 
 namespace {
-
-// What a case's work gives, or the exception that left it as an Error: one case that cannot run
-// must not end the run of all others.
-template <typename Work>
-auto without_exceptions(const std::string& subject, const std::atomic<bool>& give_up,
-                        const Work& work) -> decltype(work()) {
-  const auto too_much_memory = [&] {
-    return Error{ErrorKind::out_of_memory,
-                 fmt::format("{} needs more memory than is free", subject), "",
-                 "use a smaller shape, or fewer --jobs"};
-  };
-  try {
-    const GiveUpOn when_asked(&give_up);
-    return work();
-  } catch (const GivenUp&) {
-    return interruption(subject);
-  } catch (const Undefined& undefined) {
-    return undefined.error();
-  } catch (const std::bad_alloc&) {
-    return too_much_memory();
-  } catch (const std::length_error&) {
-    return too_much_memory();
-  } catch (const std::exception& error) {
-    return Error{ErrorKind::cannot_run,
-                 fmt::format("{}: internal error: {}", subject, error.what()), "",
-                 "this is a fault of plumbline; please report it with this line"};
-  }
-}
 
 struct ListedClaim {
   ClaimJudge* judge;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "harness/emulator/frontend/module.h"
 
@@ -39,15 +40,13 @@ struct Numbers {
   }
 };
 
-bool is_power(std::int64_t value) {
-  return value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
-}
-
 // "x & 127" and "x & -128" are both about multiples of 128.
 std::optional<std::int64_t> masked(std::int64_t mask) {
-  const auto low = static_cast<std::int32_t>(mask);
-  for (const std::int64_t size : {mask + 1, -mask, -std::int64_t{low}}) {
-    if (is_power(size)) return size;
+  const auto bits = static_cast<std::uint64_t>(mask);
+  const auto low = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(mask)});
+  for (const std::uint64_t size : {bits + 1, 0 - bits, 0 - low}) {
+    if (std::has_single_bit(size) && std::in_range<std::int64_t>(size))
+      return static_cast<std::int64_t>(size);
   }
   return std::nullopt;
 }

@@ -111,6 +111,7 @@ std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined&
   if (record.outputs.empty() || !examined.oracle) return {};
   const std::size_t output = output_to_portray(record);
   const Tensor* got = examined.tensors.find(record.outputs[output].name);
+  const int number = examined.oracle->output_number(record.outputs[output].name);
   const TensorLayout& layout = got->layout;
   const std::int64_t count = layout.count();
   const bool small =
@@ -134,11 +135,10 @@ std::optional<ErrorMap> error_map_of_case(const Case& test_case, const Examined&
   std::map<int, std::vector<double>> binades;
   const Format& f = format(layout.format);
   const std::vector<double> exact =
-      examined.oracle->reference_values(static_cast<int>(output), Reference::contract, threads);
+      examined.oracle->reference_values(number, Reference::contract, threads);
   for (std::int64_t index = 0; index < count; ++index) {
     const double due = exact[static_cast<std::size_t>(index)];
-    const double error =
-        error_in_ulp(*examined.oracle, static_cast<int>(output), index, f, got->bits(index), due);
+    const double error = error_in_ulp(*examined.oracle, number, index, f, got->bits(index), due);
     const auto row =
         static_cast<std::size_t>(index / error_map.columns % error_map.rows % error_map.tile_rows);
     const auto column =

@@ -54,8 +54,7 @@ std::string name_orders(Examined& examined, int threads) {
   CaseRecord& record = examined.record;
   for (OutputRecord& output : record.outputs) {
     if (output.verdict.failed > 0) continue;
-    int number = 0;
-    while (examined.oracle->output_name(number) != output.name) ++number;
+    const int number = examined.oracle->output_number(output.name);
     const std::vector<const PreparedGemm*> gemms = examined.oracle->gemms(number);
     if (gemms.size() != 1 || !gemms[0]->contract.order_is_open()) continue;
     const std::string words =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/launch/execute.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "fuzz/case/fresh_draw.h"
@@ -150,8 +152,18 @@ Status call_again(const Case& test_case, const Target& target, Launcher& launche
   }
   Result<CaseTensors> tensors = materialize(other);
   if (!tensors) return tensors.error();
-  const Result<LaunchResult> between = launcher.launch(other, *tensors, target, choices);
+  Result<Launched> between = launch_beside(other, *std::move(tensors), target, launcher, choices);
   if (!between) return between.error();
+  if (!between->launch.findings.empty()) {
+    for (Finding& finding : between->launch.findings) {
+      finding.message += fmt::format(" (called with other inputs: {})", other.text());
+      execution.launch.findings.push_back(std::move(finding));
+    }
+    return {};
+  }
+  // A launch by several workers may have to be repeated by one, and would not find the variables
+  // any more that the call before left.
+  choices.one_worker = true;
   choices.keep_variables = true;
   // Where blocks wait for each other, what the call before left lets some go too early: which
   // others have run by then is the order's doing.
@@ -168,16 +180,10 @@ Status call_again(const Case& test_case, const Target& target, Launcher& launche
 // Runs the case on the emulator of the same chip, also after a failure on the GPU.
 Status run_beside(const Case& test_case, const Target& target, Launcher& launcher,
                   LaunchChoices choices, Execution& execution) {
-  const Target emulator = emulator_beside(target);
-  Launched beside{execution.tensors, {}};
-  Result<LaunchResult> launch = launcher.launch(test_case, beside.tensors, emulator, choices);
-  if (!launch) return launch.error();
-  beside.launch = *std::move(launch);
-  if (Status asked =
-          discard_harmless_uninitialized_reads(test_case, emulator, launcher, choices, beside);
-      !asked)
-    return asked;
-  execution.beside = std::move(beside);
+  Result<Launched> beside =
+      launch_beside(test_case, execution.tensors, emulator_beside(target), launcher, choices);
+  if (!beside) return beside.error();
+  execution.beside = *std::move(beside);
   return {};
 }
 
@@ -196,6 +202,18 @@ bool Execution::same_as(const Execution& other) const {
          launch.unwritten == other.launch.unwritten && different == other.different &&
          same_bits(beside, other.beside) && reordered == other.reordered &&
          called_again == other.called_again;
+}
+
+Result<Launched> launch_beside(const Case& test_case, CaseTensors tensors, const Target& target,
+                               Launcher& launcher, LaunchChoices choices) {
+  Launched launched{std::move(tensors), {}};
+  Result<LaunchResult> launch = launcher.launch(test_case, launched.tensors, target, choices);
+  if (!launch) return launch.error();
+  launched.launch = *std::move(launch);
+  const Status asked =
+      discard_harmless_uninitialized_reads(test_case, target, launcher, choices, launched);
+  if (!asked) return asked.error();
+  return launched;
 }
 
 Target emulator_beside(const Target& gpu) {
@@ -244,6 +262,7 @@ Result<Execution> execute_case(const Case& test_case, const Target& target, Laun
   for (int i = 1; i < launcher.options().repeat && execution.launch.completed; ++i) {
     LaunchChoices next = choices;
     next.keep_variables = true;
+    next.one_worker = execution.launch.changed_variables;  // as in call_again()
     Result<LaunchResult> again = launcher.launch(test_case, execution.tensors, target, next);
     if (!again) return again.error();
     execution.different += again->fingerprint != execution.first;

@@ -35,6 +35,12 @@ struct Execution : Launched {
 Result<Execution> execute_case(const Case& test_case, const Target& target, Launcher& launcher,
                                std::uint64_t instruction_budget = 0);
 
+// One launch with other inputs than the case's, as the case's own are judged: without reads of
+// unwritten memory that nothing depends on. `tensors` hold the inputs, and are given back with what
+// it stored.
+Result<Launched> launch_beside(const Case& test_case, CaseTensors tensors, const Target& target,
+                               Launcher& launcher, LaunchChoices choices);
+
 // Launches again, with the bytes traced in which races of shared memory met: the findings then name
 // both accesses.
 Status name_other_accesses(const Case& test_case, const Target& target, Launcher& launcher,

@@ -64,8 +64,8 @@ std::vector<Target> kernel_targets(const Manifest& kernel, On on, std::optional<
     targets.push_back(target);
   }
   if (targets.empty()) {
-    skip_reason = fmt::format("has no build for sm_{}; it has sm_{}", sm_filter.value_or(0),
-                              fmt::join(kernel.targets, ", sm_"));
+    skip_reason = fmt::format("has no build for sm_{}; its `targets` are sm_{}",
+                              sm_filter.value_or(0), fmt::join(kernel.targets, ", sm_"));
   }
   return targets;
 }

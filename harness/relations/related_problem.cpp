@@ -85,6 +85,10 @@ std::optional<RelatedRun> other_problem(const Case& test_case, const CaseTensors
   run.test_case.problem = *problem;
   for (TensorSpec& spec : *specs) {
     Tensor& tensor = run.tensors.tensors.emplace_back(spec.layout);
+    if (spec.role == TensorRole::input) {  // zeros, but for what no element reaches
+      fill_padding(tensor);
+      for (std::int64_t i = 0; i < tensor.layout.count(); ++i) tensor.set_bits(i, 0);
+    }
     const Tensor* same = spec.role == TensorRole::input ? tensors.find(spec.name) : nullptr;
     run.tensors.specs.push_back(std::move(spec));
     if (same && same->layout.shape == tensor.layout.shape && !rearrange(*same, tensor, itself))

@@ -9,6 +9,7 @@
 
 #include "fuzz/shrink/shrink.h"
 #include "harness/explain/explain.h"
+#include "harness/judge/without_exceptions.h"
 #include "harness/launch/interrupt.h"
 #include "reports/card.h"
 #include "reports/excerpt.h"
@@ -91,7 +92,8 @@ void keep_faults_of(Counterexample& card, const std::vector<std::string>& as_fou
   if (!card.faults.empty()) return;
   if (as_found.empty()) {
     card.faults = NamedFaults::none(fmt::format(
-        "{} this small case but not the case as found, so probably by chance",
+        "{} this small case, but none the whole of the case as found: by chance, or as a part of "
+        "what is wrong",
         before == 1 ? "one simple fault fits" : fmt::format("{} simple faults fit", before)));
   } else if (as_found.size() > kMostNamedFaults) {
     card.faults = NamedFaults::none(
@@ -148,7 +150,10 @@ bool has_place(const CaseRecord& record) {
                              [](const FindingRecord& finding) { return finding.ptx_line > 0; });
 }
 
-Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options) {
+namespace {
+
+Result<Explained> try_explain(const Job& failed, const CaseRecord& record,
+                              const RunOptions& options) {
   RunnerOptions runner_options = options.runner;
   runner_options.threads = options.jobs;
   runner_options.all_relations = true;
@@ -157,15 +162,7 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
   // Of the smallest case so far.
   Result<std::unique_ptr<Examined>> examined =
       interrupted() ? interruption(record.text) : runner.examine(failed.test_case, failed.target);
-  if (!examined) {
-    Counterexample card = card_as_found(failed, record);
-    card.explanation.push_back(
-        interrupted() ? "the run was interrupted before this case was made small and explained"
-                      : "it did not run a second time: " + examined.error().text());
-    show_source(card);
-    CaseFile file = file_of(failed.test_case, failed.target, card.claim, record.reason);
-    return {std::move(card), std::move(file)};
-  }
+  if (!examined) return examined.error();
   const auto fails = [&](const Case& candidate) {
     if (candidate.kernel->excluded(candidate.problem)) return false;
     Result<std::unique_ptr<Examined>> smaller = runner.examine(candidate, failed.target);
@@ -200,6 +197,21 @@ Explained explain_small(const Job& failed, const CaseRecord& record, const RunOp
     const std::shared_ptr<const Case>& larger = failed.test_case.shrunk_from;
     file.comments.push_back(std::string(kShrunkFrom) + (larger ? larger->text() : card.original));
   }
+  return Explained{std::move(card), std::move(file)};
+}
+
+}  // namespace
+
+Explained explain_small(const Job& failed, const CaseRecord& record, const RunOptions& options) {
+  Result<Explained> explained = without_exceptions(
+      record.text, *options.runner.give_up, [&] { return try_explain(failed, record, options); });
+  if (explained) return *std::move(explained);
+  Counterexample card = card_as_found(failed, record);
+  card.explanation.push_back(
+      interrupted() ? "the run was interrupted before this case was made small and explained"
+                    : "it could not be explained: " + explained.error().text());
+  show_source(card);
+  CaseFile file = file_of(failed.test_case, failed.target, card.claim, record.reason);
   return {std::move(card), std::move(file)};
 }
 

@@ -19,6 +19,7 @@
 #include "harness/judge/code_sizes.h"
 #include "harness/judge/figures.h"
 #include "harness/judge/order_of_additions.h"
+#include "harness/judge/without_exceptions.h"
 #include "harness/launch/interrupt.h"
 #include "harness/run/describe.h"
 #include "harness/run/evidence.h"
@@ -146,7 +147,11 @@ std::optional<ErrorMap> error_map_of(const Job& job, const RunOptions& options) 
   CaseRunner runner(runner_options);
   const Result<std::unique_ptr<Examined>> examined = runner.examine(job.test_case, job.target);
   if (!examined) return {};
-  return error_map_of_case(job.test_case, **examined, options.jobs);
+  Result<std::optional<ErrorMap>> map = without_exceptions(
+      job.test_case.text(), *options.runner.give_up, [&]() -> Result<std::optional<ErrorMap>> {
+        return error_map_of_case(job.test_case, **examined, options.jobs);
+      });
+  return map ? *std::move(map) : std::nullopt;
 }
 
 // Where in its output a case errs: the failures that were explained, and of a run that came to its
@@ -196,10 +201,12 @@ void name_order(const Manifest& kernel, const std::vector<Job>& jobs, CaseRunner
     Result<std::unique_ptr<Examined>> examined =
         runner.examine(choice.second->test_case, choice.second->target);
     if (!examined) continue;
-    const std::string words = name_orders(**examined, 1);
-    if (words.empty()) continue;
+    const Result<std::string> words =
+        without_exceptions(choice.second->test_case.text(), interrupt_flag(),
+                           [&]() -> Result<std::string> { return name_orders(**examined, 1); });
+    if (!words || words->empty()) continue;
     std::string& text = record.arithmetic[device];
-    text += (text.empty() ? "" : "; ") + words;
+    text += (text.empty() ? "" : "; ") + *words;
   }
 }
 

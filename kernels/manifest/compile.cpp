@@ -53,7 +53,19 @@ std::vector<fs::path> likely_inputs(const Recipe& recipe) {
   return files;
 }
 
-// What a PTX file was made from: the flags, then a file on each line.
+// What nvcc is told, for one target.
+std::string compiler_arguments(const Manifest& kernel, const Recipe& recipe, int target) {
+  return fmt::format("{} -arch=compute_{}", recipe.flags, kernel.architecture(target));
+}
+
+// The compiler by a name that another version does not have: /usr/local/cuda is a link.
+std::string compiler_name(const std::string& nvcc) {
+  std::error_code failure;
+  const fs::path name = fs::canonical(nvcc, failure);
+  return failure ? nvcc : name.string();
+}
+
+// What a PTX file was made from: the arguments, the compiler, then a file on each line.
 fs::path inputs_path(const fs::path& ptx) { return ptx.string() + ".inputs"; }
 
 // The files that a rule for make names: "k.ptx : k.cu \\<newline> my\ header.cuh". Relative ones
@@ -80,21 +92,33 @@ std::vector<fs::path> prerequisites(std::istream& rule, const fs::path& folder) 
   return files;
 }
 
-// Takes the place of what lies there, also of a link, and does not write through it.
-void write_inputs(const fs::path& ptx, const Recipe& recipe, const fs::path& rule) {
-  const std::string unfinished = fmt::format("{}.{}.inputs", ptx.string(), ::getpid());
-  {
-    std::ifstream text(rule);
-    std::ofstream inputs(unfinished);
-    inputs << recipe.flags << '\n';
-    for (const fs::path& file : prerequisites(text, recipe.source.parent_path()))
-      inputs << file.string() << '\n';
-  }
-  std::error_code failure;
-  fs::rename(unfinished, inputs_path(ptx), failure);
+Error cannot_compile(const std::string& where, std::string message, std::string hint) {
+  return {ErrorKind::cannot_run, std::move(message), where, std::move(hint)};
 }
 
-bool up_to_date(const fs::path& ptx, const Recipe& recipe) {
+// Takes the place of what lies there, also of a link, and does not write through it.
+Status write_inputs(const fs::path& ptx, const Recipe& recipe, const std::string& made_by,
+                    const fs::path& rule) {
+  const std::string unfinished = fmt::format("{}.{}.inputs", ptx.string(), ::getpid());
+  std::ifstream text(rule);
+  std::ofstream inputs(unfinished);
+  inputs << made_by << '\n';
+  for (const fs::path& file : prerequisites(text, recipe.source.parent_path()))
+    inputs << file.string() << '\n';
+  inputs.close();
+  std::error_code failure, ignored;
+  if (inputs) fs::rename(unfinished, inputs_path(ptx), failure);
+  if (inputs && !failure) return {};
+  // A list of what an older one was made from would make a stale one look new.
+  for (const fs::path& file : {fs::path(unfinished), inputs_path(ptx), ptx})
+    fs::remove(file, ignored);
+  return cannot_compile(inputs_path(ptx),
+                        "cannot be written" + (failure ? ": " + failure.message() : std::string()),
+                        "is the disk full?");
+}
+
+bool up_to_date(const Manifest& kernel, const Recipe& recipe, int target) {
+  const fs::path ptx = kernel.ptx_path(target);
   std::error_code missing;
   const auto written = fs::last_write_time(ptx, missing);
   if (missing) return false;
@@ -102,7 +126,11 @@ bool up_to_date(const fs::path& ptx, const Recipe& recipe) {
   if (std::ifstream listed(inputs_path(ptx)); listed) {
     inputs.push_back(recipe.source);
     std::string line;
-    if (!std::getline(listed, line) || line != recipe.flags) return false;
+    if (!std::getline(listed, line) || line != compiler_arguments(kernel, recipe, target))
+      return false;
+    // Where there is no compiler, another could not make it anew.
+    const std::string nvcc = find_nvcc();
+    if (!std::getline(listed, line) || (!nvcc.empty() && line != compiler_name(nvcc))) return false;
     while (std::getline(listed, line)) inputs.emplace_back(line);
   } else {
     inputs = likely_inputs(recipe);
@@ -124,21 +152,16 @@ std::string first_error(const std::string& output) {
   return first.empty() ? "the compiler failed and printed no message" : first;
 }
 
-Error cannot_compile(const std::string& where, std::string message, std::string hint) {
-  return {ErrorKind::cannot_run, std::move(message), where, std::move(hint)};
-}
-
 Status compile(const Manifest& kernel, const Recipe& recipe, int target, const std::string& nvcc) {
   // Under another name first: a run beside this one must never read half a file.
   std::error_code failure;
   const fs::path ptx = fs::absolute(kernel.ptx_path(target), failure);
   const std::string unfinished = fmt::format("{}.{}.unfinished", ptx.string(), ::getpid());
   const std::string rule = unfinished + ".d";
-  const std::string command =
-      fmt::format("cd {} && exec {} {} -arch=compute_{} -MMD -MF {} -o {} {}",
-                  shell_word(recipe.source.parent_path()), shell_word(nvcc), recipe.flags,
-                  kernel.architecture(target), shell_word(rule), shell_word(unfinished),
-                  shell_word(recipe.source));
+  const std::string command = fmt::format(
+      "cd {} && exec {} {} -MMD -MF {} -o {} {}", shell_word(recipe.source.parent_path()),
+      shell_word(nvcc), compiler_arguments(kernel, recipe, target), shell_word(rule),
+      shell_word(unfinished), shell_word(recipe.source));
   const CommandOutcome outcome = run_command(command);
   if (!outcome.succeeded) {
     fs::remove(unfinished, failure);
@@ -151,9 +174,11 @@ Status compile(const Manifest& kernel, const Recipe& recipe, int target, const s
   // The PTX first: who is stopped between the two compiles once more, and never trusts an old one.
   fs::rename(unfinished, ptx, failure);
   if (failure) return cannot_compile(ptx, "cannot be written: " + failure.message(), "");
-  write_inputs(ptx, recipe, rule);
+  const Status listed = write_inputs(
+      ptx, recipe,
+      fmt::format("{}\n{}", compiler_arguments(kernel, recipe, target), compiler_name(nvcc)), rule);
   fs::remove(rule, failure);
-  return {};
+  return listed;
 }
 
 }  // namespace
@@ -189,7 +214,7 @@ std::string find_nvcc() {
 bool is_compiled(const Manifest& kernel, int target) {
   std::error_code ignored;
   if (kernel.source.empty()) return fs::exists(kernel.ptx_path(target), ignored);
-  return up_to_date(kernel.ptx_path(target), recipe(kernel));
+  return up_to_date(kernel, recipe(kernel), target);
 }
 
 Status compile_outdated(const Manifest& kernel, std::optional<int> only) {
@@ -210,7 +235,7 @@ Status compile_outdated(const Manifest& kernel, std::optional<int> only) {
   }
   for (const int target : kernel.targets) {
     if (only && target != *only) continue;
-    if (up_to_date(kernel.ptx_path(target), how)) continue;
+    if (up_to_date(kernel, how, target)) continue;
     const std::string nvcc = find_nvcc();
     if (nvcc.empty()) {
       return cannot_compile(how.source,

@@ -115,7 +115,10 @@ Result<Manifest> apply_patch(const KernelPatch& patch, const Manifest& kernel,
   for (const fs::directory_entry& file : fs::directory_iterator(original, code)) {
     if (file.path().extension() == ".op") own.push_back(file.path().filename());
   }
-  for (const std::string& file : own) fs::copy_file(original / file, copy / file, code);
+  for (const std::string& file : own) {
+    fs::copy_file(original / file, copy / file, code);
+    if (code) return failed(copy / file, "cannot copy the kernel: " + code.message());
+  }
   fs::copy(include_folder(kernel) / "device", all / "device", fs::copy_options::recursive, code);
   if (code) return failed(copy, "cannot copy the kernel: " + code.message());
 

@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -129,6 +130,14 @@ class CaseOracle {
   virtual ~CaseOracle() = default;
   virtual int outputs() const = 0;  // output tensors, in the order of the operation's tensor list
   virtual std::string output_name(int output) const = 0;
+
+  // The output of this name; there has to be one.
+  int output_number(std::string_view name) const {
+    int number = 0;
+    while (output_name(number) != name) ++number;
+    return number;
+  }
+
   virtual OutputVerdict judge(int output, const Tensor& got, const JudgeOptions& options) const = 0;
   virtual ElementVerdict element(int output, std::int64_t index, std::uint64_t got) const = 0;
   virtual Explanation explain(int output, std::int64_t index, const Tensor& got) const = 0;

@@ -4,6 +4,9 @@
 
 #include <rapidcheck.h>
 
+#include <cmath>
+#include <set>
+
 #include "fuzz/case/literal.h"
 #include "fuzz/plan/case_gen.h"
 #include "fuzz/plan/plan.h"
@@ -72,6 +75,27 @@ TEST(Case, LineErrorsNameThePlace) {
   EXPECT_EQ(message("gemm_bf16 m=1 seed=1 n=1 kk=1").substr(0, 10), "input:3:26");
   EXPECT_EQ(message("gemm_bf16 m=1 n=1 k=1 value=literal bits=0x1"),
             "input:3:29: the data of this case is in its case file (replay the .case file)");
+}
+
+// What no element reaches is NaN: between rows, and in front of the first one.
+TEST(Materialize, PaddingIsNan) {
+  const Result<CaseTensors> tensors =
+      materialize(case_of("m=3 n=4 k=5 offset=4 lda=9 value=ones seed=1"));
+  ASSERT_TRUE(tensors.ok());
+  for (const std::string_view name : {"a", "b"}) {
+    const Tensor& tensor = *tensors->find(name);
+    std::set<std::int64_t> reached;
+    for (std::int64_t i = 0; i < tensor.layout.count(); ++i)
+      reached.insert(tensor.layout.storage_index(i));
+    ASSERT_EQ(tensor.layout.offset, 4);
+    std::int64_t nan = 0;
+    for (std::int64_t at = 0; at < tensor.layout.storage_elements(); ++at) {
+      const double value = to_double(format(FormatId::bf16), tensor.bits_at(at));
+      EXPECT_EQ(std::isnan(value), !reached.contains(at)) << name << " " << at;
+      nan += std::isnan(value);
+    }
+    EXPECT_GE(nan, 4) << name;
+  }
 }
 
 TEST(Materialize, RefusesWhatNoMachineHolds) {

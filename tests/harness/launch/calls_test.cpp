@@ -2,6 +2,7 @@
 // What a kernel keeps in variables of its module from one call to the next.
 #include <gtest/gtest.h>
 
+#include "fuzz/case/fresh_draw.h"
 #include "harness/judge/case_runner.h"
 #include "tests/harness/tiny_gemm.h"
 
@@ -66,13 +67,18 @@ constexpr std::string_view kNeverResets = R"(
   add.u32 %calls, %calls, 1;
   st.global.u32 [calls], %calls;)";
 
+Case tiny_case(const Manifest& kernel) {
+  Case test_case;
+  test_case.kernel = &kernel;
+  test_case.problem = Problem(kernel.schema());
+  for (const std::string_view size : {"m", "n", "k"}) test_case.problem.set_integer(size, 1);
+  return test_case;
+}
+
 CaseRecord record_of(std::string_view body, int repeat = 1) {
   const Result<Manifest> kernel = parse_manifest(tiny_gemm_manifest(kTinyEntry), "tiny.toml");
   EXPECT_TRUE(kernel.ok()) << kernel.error().text();
-  Case test_case;
-  test_case.kernel = &*kernel;
-  test_case.problem = Problem(kernel->schema());
-  for (const std::string_view size : {"m", "n", "k"}) test_case.problem.set_integer(size, 1);
+  const Case test_case = tiny_case(*kernel);
   RunnerOptions options;
   options.repeat = repeat;
   options.image = [&](const Manifest&, int) { return Result<std::string>(product_kernel(body)); };
@@ -93,6 +99,23 @@ TEST(Calls, AResultOfTheCallBeforeIsWrong) {
 
 TEST(Calls, ACounterThatIsNotResetIsFound) {
   EXPECT_EQ(record_of(kNeverResets).verdict, Verdict::fail);
+}
+
+// The call in between has other inputs, and with those alone the kernel leaves its memory.
+TEST(Calls, WhatTheCallInBetweenDoesIsFound) {
+  const Result<Manifest> kernel = parse_manifest(tiny_gemm_manifest(kTinyEntry), "tiny.toml");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().text();
+  const Case test_case = tiny_case(*kernel);
+  const std::uint64_t own = materialize(test_case)->find("a")->bits(0);
+  ASSERT_NE(own, materialize(with_fresh_draw(test_case, 0))->find("a")->bits(0));
+  const std::string leaves = fmt::format(
+      "{}\n  setp.ne.u32 %first, %r, {};\n"
+      "  @%first st.global.f32 [%d+4096], %result;",
+      kCounts, own << 16);
+  const CaseRecord record = record_of(leaves);
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::in_bounds), Verdict::fail);
+  EXPECT_NE(record.reason.find("called with other inputs"), std::string::npos) << record.reason;
 }
 
 TEST(Calls, RepeatedLaunchesFindWhatTheOneBeforeLeft) {

@@ -262,6 +262,40 @@ TEST_P(InsideTheBound, FaultsBreakARelation) {
   EXPECT_EQ(record.claims.at(Claim::related), Verdict::fail) << record.reason;
 }
 
+// A kernel that leaves its memory, but only in a changed problem: where it has more rows than
+// columns.
+TEST(RelatedProblem, WhatTheDeviceFindsThereCounts) {
+  const std::string path =
+      fmt::format("{0}/kernels/shipped/{1}/{1}.toml", PLUMBLINE_BINARY_DIR, "gemm_bf16");
+  const Result<Manifest> kernel = read_manifest(path);
+  if (!kernel || !read_image(*kernel, 80)) GTEST_SKIP() << "no compiled kernel";
+  Case test_case;
+  test_case.kernel = &*kernel;
+  test_case.problem = *parse_problem(kernel->schema(), "m=8 n=200 k=16 out=f32");
+  RunnerOptions options;
+  options.all_relations = true;
+  EXPECT_EQ(CaseRunner(options).run(test_case, {.sm = 80})->verdict, Verdict::pass);
+  options.image = [&](const Manifest& manifest, int sm) -> Result<std::string> {
+    std::string text = *read_image(manifest, sm);
+    for (std::size_t at = 0; (at = text.find("\tret;", at)) != std::string::npos;) {
+      const std::size_t name = text.rfind(".entry ", at) + 7;
+      const std::string stray = fmt::format(
+          "\t{{\n.reg .pred %stray;\n.reg .b32 %rows, %columns;\n.reg .b64 %nowhere;\n"
+          "ld.param.u32 %rows, [{0}_param_5];\nld.param.u32 %columns, [{0}_param_6];\n"
+          "setp.gt.s32 %stray, %rows, %columns;\nmov.u64 %nowhere, 64;\n"
+          "@%stray st.global.u32 [%nowhere], %rows;\n}}\n",
+          text.substr(name, text.find('(', name) - name));
+      text.insert(at, stray);
+      at += stray.size() + 5;
+    }
+    return text;
+  };
+  const CaseRecord record = *CaseRunner(options).run(test_case, {.sm = 80});
+  EXPECT_EQ(record.verdict, Verdict::fail);
+  EXPECT_EQ(record.claims.at(Claim::in_bounds), Verdict::fail) << record.reason;
+  EXPECT_TRUE(record.reason.starts_with("with a changed problem (")) << record.reason;
+}
+
 INSTANTIATE_TEST_SUITE_P(Relations, InsideTheBound, testing::ValuesIn(kFaults));
 
 }  // namespace

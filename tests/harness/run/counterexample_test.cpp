@@ -42,14 +42,15 @@ TEST(FaultsAsFound, ChanceIsNoCause) {
   Counterexample card = card_with({"a"});
   keep_faults_of(card, {});
   EXPECT_THAT(card.faults.names, IsEmpty());
-  EXPECT_THAT(card.faults.sentences(),
-              ElementsAre("one simple fault fits this small case but not the "
-                          "case as found, so probably by chance"));
+  EXPECT_THAT(
+      card.faults.sentences(),
+      ElementsAre("one simple fault fits this small case, but none the whole of the case as "
+                  "found: by chance, or as a part of what is wrong"));
   card = card_with({"a", "b"});
   keep_faults_of(card, {});
   EXPECT_THAT(card.faults.sentences(),
-              ElementsAre("2 simple faults fit this small case but not the "
-                          "case as found, so probably by chance"));
+              ElementsAre("2 simple faults fit this small case, but none the whole of the case as "
+                          "found: by chance, or as a part of what is wrong"));
 }
 
 TEST(FaultsAsFound, TakeThePlaceOfOthersThatFitByChance) {

@@ -48,6 +48,13 @@ class Compile : public testing::Test {
   Manifest kernel_;
 };
 
+// Notes its arguments, writes the source as "PTX", and of the files it says it read one is told
+// from the manifest's folder.
+constexpr std::string_view kToldInputs =
+    "while [ \"$1\" != -MF ]; do shift; done\n"
+    "printf 'k.ptx : %s \\\\\n    my\\\\ headers/tile.cuh other.cuh\\n' \"$5\" >\"$2\"\n"
+    "cp \"$5\" \"$4\"\n";
+
 TEST_F(Compile, WritesPtxOfEveryTargetBesideTheManifest) {
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   EXPECT_EQ(read_file(kernel_.ptx_path(80)), "source text\n");
@@ -76,6 +83,28 @@ TEST_F(Compile, CodeForOneChipIsCompiledForItAndNamedAfterItsNumber) {
   EXPECT_NE(calls.find(" -arch=compute_90a -MMD "), std::string::npos);
 }
 
+// What is older than neither the source nor a header may be another chip's code all the same, or
+// another compiler's.
+TEST_F(Compile, CompilesAgainForAnotherArchitectureAndByAnotherCompiler) {
+  use_compiler("echo called >>" + folder_.path() + "/calls\n" + std::string(kToldInputs));
+  kernel_.targets = {90};
+  folder_.write("my headers/tile.cuh", "1\n");
+  folder_.write("other.cuh", "1\n");
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 1);
+  kernel_.specific_targets = {{90, 'a'}};
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 2);
+  const std::string listed = kernel_.ptx_path(90) + ".inputs";
+  std::string text = read_file(listed);
+  const std::size_t second = text.find('\n') + 1;
+  text.replace(second, text.find('\n', second) - second, "/opt/another/bin/nvcc");
+  folder_.write("k.sm_90.ptx.inputs", text);
+  ASSERT_TRUE(compile_outdated(kernel_).ok());
+  EXPECT_EQ(calls(), 3);
+}
+
 TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   ASSERT_TRUE(compile_outdated(kernel_).ok());
@@ -85,13 +114,6 @@ TEST_F(Compile, CompilesOnlyWhatIsOlderThanTheSource) {
   ASSERT_TRUE(compile_outdated(kernel_).ok());
   EXPECT_EQ(calls(), 3);
 }
-
-// Notes its arguments, writes the source as "PTX", and of the files it says it read one is told
-// from the manifest's folder.
-constexpr std::string_view kToldInputs =
-    "while [ \"$1\" != -MF ]; do shift; done\n"
-    "printf 'k.ptx : %s \\\\\n    my\\\\ headers/tile.cuh other.cuh\\n' \"$5\" >\"$2\"\n"
-    "cp \"$5\" \"$4\"\n";
 
 TEST_F(Compile, CompilesAgainWhenAHeaderItReadHasChanged) {
   use_compiler("echo called >>" + folder_.path() + "/calls\n" + std::string(kToldInputs));
