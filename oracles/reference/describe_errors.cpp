@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "oracles/formats/decode.h"
+#include "oracles/formats/encode.h"
 
 namespace plumbline {
 
@@ -29,9 +30,19 @@ std::string describe_range(const F32Range& range) {
 
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict) {
-  return fmt::format("{}: got {}; the exact result is {}, which rounds to {}", place,
-                     code_text(f, verdict.got), number_text(verdict.exact),
+  return fmt::format("{}: got {}; the exact result is {}, {} {}", place, code_text(f, verdict.got),
+                     number_text(verdict.exact),
+                     is_rounded(f, verdict.exact, verdict.expected)
+                         ? "which rounds to"
+                         : "of which the contract's steps make",
                      code_text(f, verdict.expected));
+}
+
+bool is_rounded(const Format& f, double exact, std::uint64_t code) {
+  if (std::isnan(exact)) return true;
+  const double stored = to_double(f, code);
+  return stored == to_double(f, encode(f, exact)) ||
+         stored == to_double(f, encode(f, exact, {.overflow = Overflow::saturate}));
 }
 
 std::string describe_range(const Format& f, const ElementVerdict& verdict) {

@@ -20,6 +20,9 @@ std::string code_text(const Format& f, std::uint64_t code);
 // "from -1 to 2, or NaN", "0.5 and no other".
 std::string describe_range(const F32Range& range);
 
+// Whether a code is the exact result in its format, rounded once (or the largest number of it).
+bool is_rounded(const Format& f, double exact, std::uint64_t code);
+
 // "d[3,7]: got ...; the exact result is ..., which rounds to ..."
 std::string describe_result(const std::string& place, const Format& f,
                             const ElementVerdict& verdict);

@@ -280,8 +280,10 @@ class Checker {
       return fail(step.place, fmt::format("'{}' was read before this piece of it is written", name),
                   "write all pieces first");
     if (tensor && tensor->shape.size() != step.subscripts.size())
-      return fail(step.place, fmt::format("'{}' has {} sizes, and {} subscripts here", step.name,
-                                          tensor->shape.size(), step.subscripts.size()));
+      return fail(step.place,
+                  fmt::format("'{}' has {} size{}, and {} subscript{} here", step.name,
+                              tensor->shape.size(), tensor->shape.size() == 1 ? "" : "s",
+                              step.subscripts.size(), step.subscripts.size() == 1 ? "" : "s"));
 
     Piece piece;
     piece.place = step.place;

@@ -240,6 +240,7 @@ class Editor {
       if (node.name == a) add(fmt::format("with {} for {}", b, a), renamed(node, b));
       if (node.name == b) add(fmt::format("with {} for {}", a, b), renamed(node, a));
     }
+    if (node.name == "s8" || node.name == "round") conversions(node, add);
     if (node.name == "where") {
       const std::string condition = text_of(*node.children[0]);
       add("as if never " + condition, node.children[2]);
@@ -253,6 +254,26 @@ class Editor {
       for (const NodePtr& child : node.children)
         add(fmt::format("with {} for {}", text_of(*child), text_of(node)), child);
     }
+  }
+
+  // To an integer in other ways than to the nearest, ties to even.
+  template <typename Add>
+  static void conversions(const Node& node, const Add& add) {
+    const NodePtr &value = node.children[0], size = call_node("abs", {value}),
+                  sign = call_node("sign", {value});
+    const auto with_sign = [&](NodePtr integer) {
+      return binary_node(Kind::multiply, sign, std::move(integer));
+    };
+    const auto half = number_node(0.5, node.place);
+    const auto as = [&](std::string_view how, const NodePtr& integer) {
+      add(fmt::format("with {} {}", text_of(*value), how),
+          node.name == "round" ? integer : call_node(node.name, {integer}));
+    };
+    as("truncated, not rounded to nearest", with_sign(call_node("floor", {size})));
+    if (node.name != "round")  // else it is floor for round
+      as("rounded down, not to nearest", call_node("floor", {value}));
+    as("rounded with ties away from zero, not to even",
+       with_sign(call_node("floor", {binary_node(Kind::add, size, half)})));
   }
 
   template <typename Add>

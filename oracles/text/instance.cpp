@@ -262,7 +262,7 @@ Result<std::int64_t> Instance::agreed(const std::vector<ExpressionPtr>& all, Pla
       return error(place,
                    fmt::format("{} goes through {} in one tensor and through {} in another", what,
                                *first, *extent),
-                   "give the index an end: for i < n, or sum[i < n]");
+                   "is it the right index? If so, give it an end: for i < n, or sum[i < n]");
     first = *extent;
   }
   return *first;

@@ -76,7 +76,8 @@ enum class EpilogueStep : std::uint8_t {
   bias,              // x = fl(x + bias)
   bias_fma,   // x = fma(f, x, bias), where the step before is x = fl(f * x): that rounding is left
               // out. x = fl(x + bias) where the problem has no such step
-  relu,       // x = max(x, 0); NaN propagates
+  relu,       // x = x < 0 ? 0 : x; NaN propagates
+  relu_max,   // x = max(x, 0) of IEEE 754-2008, as fmaxf(x, 0) and max.f32 have it: NaN becomes 0
   gelu_erff,  // by erff
   gelu_tanh_tanhf,        // by tanhf
   gelu_tanh_tanh_approx,  // by tanh.approx.f32

@@ -176,7 +176,9 @@ typename Arithmetic::Number Epilogue::apply(std::size_t at, typename Arithmetic:
       Arithmetic::kFuses && at + 1 < step_count_ && steps_[at + 1] == EpilogueStep::bias_fma;
   if (is_fused_with_next) return x;
   if (row.function == Activation::relu)
-    return in.monotone(x, [](auto y) { return y < 0 ? decltype(y)(0) : y; });  // NaN stays
+    return in.monotone(x, [keeps_nan = row.step == EpilogueStep::relu](auto y) {
+      return y < 0 || (!keeps_nan && y != y) ? decltype(y)(0) : y;
+    });
   if (row.function != Activation::none) return in.activation(row.step, x);
   const auto times_factor_of = [&](EpilogueStep step) {
     return step == EpilogueStep::scale_ab ? in.product(operands.scale_a, operands.scale_b)

@@ -22,7 +22,9 @@ constexpr std::array kRows = {
     EpilogueStepRow{bias,     "bias",     "x = fl(x + bias)", Factor::none, Addend::bias},
     EpilogueStepRow{bias_fma, "bias fma", "x + bias fused with the product before it",
                     Factor::none, Addend::bias, true},
-    EpilogueStepRow{relu, "relu", "x = max(x, 0)",
+    EpilogueStepRow{relu, "relu", "x = x < 0 ? 0 : x, NaN stays",
+                    Factor::none, Addend::none, false, Activation::relu},
+    EpilogueStepRow{relu_max, "relu max", "x = max(x, 0), 0 of NaN",
                     Factor::none, Addend::none, false, Activation::relu},
     EpilogueStepRow{gelu_erff, "gelu erff", "x = gelu(x) by erff",
                     Factor::none, Addend::none, false, Activation::gelu},
@@ -57,6 +59,6 @@ static_assert(is_in_order(), "row_of() looks a step up by its number");
 
 }  // namespace
 
-constinit const std::array<EpilogueStepRow, 20> kEpilogueSteps = kRows;
+constinit const std::array<EpilogueStepRow, 21> kEpilogueSteps = kRows;
 
 }  // namespace plumbline

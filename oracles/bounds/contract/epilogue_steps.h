@@ -27,7 +27,7 @@ struct EpilogueStepRow {
 };
 
 // In the order of EpilogueStep.
-extern const std::array<EpilogueStepRow, 20> kEpilogueSteps;
+extern const std::array<EpilogueStepRow, 21> kEpilogueSteps;
 
 inline const EpilogueStepRow& row_of(EpilogueStep step) {
   return kEpilogueSteps[static_cast<std::size_t>(step)];

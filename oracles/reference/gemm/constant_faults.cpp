@@ -199,9 +199,10 @@ std::vector<GemmFault> sum_rounded(const PreparedGemm& gemm) {
 
 std::vector<GemmFault> special_values_lost(const PreparedGemm& gemm) {
   std::vector<GemmFault> faults;
-  if (gemm.scalars.activation == Activation::relu) {
+  if (std::ranges::count(gemm.epilogue.steps(), EpilogueStep::relu) > 0) {
     faults.emplace_back(gemm);
-    faults.back().sentence = "relu made 0 of NaN, as fmaxf(x, 0) does";
+    faults.back().sentence =
+        "relu made 0 of NaN, as fmaxf(x, 0) does (the epilogue step \"relu max\" promises that)";
     faults.back().nan_stored_as = 0;
   }
   const Format& output = gemm.epilogue.output();

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 
+#include "oracles/bounds/contract/epilogue_steps.h"
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
 #include "oracles/formats/decode.h"
@@ -301,6 +302,27 @@ std::vector<GemmFault> activation_elsewhere(const PreparedGemm& gemm) {
   return faults;
 }
 
+// The bias before what should be multiplied first, or after what should be multiplied later.
+std::vector<GemmFault> bias_elsewhere(const PreparedGemm& gemm) {
+  std::vector<GemmFault> faults;
+  const std::span<const EpilogueStep> steps = gemm.epilogue.steps();  // the usual ones, too
+  const auto at = std::ranges::find_if(
+      steps, [](EpilogueStep step) { return row_of(step).addend == StepAddend::bias; });
+  if (at == steps.end()) return faults;
+  const auto place = at - steps.begin();
+  for (std::ptrdiff_t other = 0; other < std::ssize(steps); ++other) {
+    const EpilogueStepRow& row = row_of(steps[static_cast<std::size_t>(other)]);
+    if (other == place || row.factor == StepFactor::none) continue;
+    faults.push_back(GemmFault(gemm, fmt::format("the bias was added {} \"{}\"",
+                                                 other < place ? "before" : "after", row.word)));
+    std::vector<EpilogueStep>& moved = faults.back().steps;
+    moved.assign(steps.begin(), steps.end());
+    moved.erase(moved.begin() + place);
+    moved.insert(moved.begin() + other, EpilogueStep::bias);
+  }
+  return faults;
+}
+
 std::vector<GemmFault> bias_of_another_place(const PreparedGemm& gemm) {
   if (gemm.problem.bias_kind == BiasKind::none) return {};
   std::vector<GemmFault> faults;
@@ -324,6 +346,11 @@ std::vector<GemmFault> bias_of_another_place(const PreparedGemm& gemm) {
       [](Index own, Index) { return own ^ 1; });
   add(fmt::format("the bias of {} 0 was added everywhere", vector),
       [](Index, Index) { return Index{0}; });
+  const Index vectors = by_column ? gemm.problem.n : gemm.problem.m;
+  for (Index tile = 16; tile <= 256 && tile < vectors; tile *= 2) {
+    add(fmt::format("the bias was taken by the {}'s number within a tile of {}", vector, tile),
+        [tile](Index own, Index) { return own % tile; });
+  }
   return faults;
 }
 
@@ -405,6 +432,7 @@ std::vector<GemmFaultKind> gemm_fault_kinds() {
       {"activation mistaken",     activation_mistaken},
       {"sum rounded",             sum_rounded},
       {"alpha narrowed",          alpha_narrowed},
+      {"bias elsewhere",          bias_elsewhere},
       {"bias of another place",   bias_of_another_place},
       {"scale missing",           scale_missing},
       {"zero points wrong",       zero_points_wrong},

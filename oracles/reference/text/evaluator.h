@@ -107,6 +107,12 @@ class Evaluator {
     return real(*piece.value);
   }
 
+  // Of a step that rounds what it computes to a format (Op::round_to): what it rounds.
+  Value before_rounding(int step, std::int64_t index) {
+    tick();
+    return real(*instance_.locate(step, index, slots_).value->children[0]);
+  }
+
   // The same of a step of real numbers, computed once.
   const Value& kept_element(int step, std::int64_t index) {
     tick();

@@ -11,6 +11,7 @@
 #include "oracles/base/random.h"
 #include "oracles/exact/real.h"
 #include "oracles/formats/decode.h"
+#include "oracles/formats/ulp.h"
 #include "oracles/reference/describe_errors.h"
 #include "oracles/reference/text/definition.h"
 #include "oracles/text/edits.h"
@@ -357,81 +358,167 @@ bool TextOracle::is_truncated(int step, const Format& f, const Tensor& got) cons
   return any;
 }
 
+// Elements of an output that a fault is tried on: all of them where they are few; else some of all
+// parts, and wrong ones wherever they are.
+TextOracle::Tried TextOracle::tried_of(int output, const Tensor& got) const {
+  constexpr std::int64_t kMostJudged = 16384;
+  constexpr std::size_t kMostWrong = 1024;
+  Tried out{&got, {}, false};
+  Evaluator<Forms> evaluator = forms();
+  const auto is_wrong = [&](std::int64_t i) {
+    try {
+      return !element(evaluator, output, i, got.bits(i)).pass;
+    } catch (const Undefined&) {
+      return true;
+    }
+  };
+  const std::int64_t elements = instance_.step_elements(of(output).step);
+  const std::int64_t step = (elements + kMostElements - 1) / kMostElements;
+  for (std::int64_t i = 0; i < elements; i += step) out.places.push_back(i);
+  const std::int64_t to_judge = step == 1 ? elements : kMostJudged;
+  const std::int64_t apart = std::max<std::int64_t>(1, elements / to_judge);
+  std::size_t wrong = 0;
+  for (std::int64_t i = 0; i < elements && wrong < kMostWrong; i += apart) {
+    if (!is_wrong(i)) continue;
+    out.is_wrong = true;
+    if (step == 1) break;  // it is tried in any case
+    out.places.push_back(i);
+    ++wrong;
+  }
+  return out;
+}
+
+// Whether a kernel of this text, computed so, would have stored what is there.
+class TextOracle::Fit {
+ public:
+  Fit(const TextOracle& oracle, const Instance& instance, const Arithmetic& arithmetic,
+      double largest)
+      : oracle_(oracle),
+        evaluator_(oracle.forms_of(instance, arithmetic)),
+        is_the_text_(&instance == &oracle.instance_),
+        elements_of_(instance),
+        largest_(largest) {}
+
+  // All that is tried of the output that is explained. NaN fits what has nothing to do with it, so
+  // some of it has to be a number.
+  bool explains(int output, std::int64_t index, const Tried& tried) {
+    const Format& f = plumbline::format(oracle_.of(output).format);
+    bool any_number = false;
+    std::int64_t wide = 0, all = 0;
+    const auto fits = [&](std::int64_t i) {
+      if (i >= elements_of_.step_elements(oracle_.of(output).step)) return true;
+      any_number = any_number || !std::isnan(to_double(f, tried.stored->bits(i)));
+      wide_ = false;
+      const bool admitted = admits(output, i, *tried.stored, true);
+      wide += wide_;
+      ++all;
+      return admitted;
+    };
+    return fits(index) && std::ranges::all_of(tried.places, fits) && any_number && 2 * wide <= all;
+  }
+
+  // Another output only has to be admissible.
+  bool allows(int other, const Tried& tried) {
+    return std::ranges::all_of(tried.places, [&](std::int64_t i) {
+      return i >= elements_of_.step_elements(oracle_.of(other).step) ||
+             admits(other, i, *tried.stored, false);
+    });
+  }
+
+ private:
+  bool admits(int output, std::int64_t i, const Tensor& stored, bool has_to_tell) {
+    const int step = oracle_.of(output).step;
+    const Format& f = plumbline::format(oracle_.of(output).format);
+    try {
+      if (oracle_.is_integer(output))
+        return bits_of(f, evaluator_.integer_element(step, i)) == stored.bits(i);
+      const RangedElement element = stored_in(f, ranged(evaluator_.element(step, i)));
+      wide_ = has_to_tell && !tells(f, element);
+      // The text itself, in another arithmetic, may be in doubt about some elements.
+      return (!wide_ || is_the_text_) && range_verdict(f, i, element, stored.bits(i)).pass;
+    } catch (const Undefined&) {
+      return false;
+    }
+  }
+
+  // A range that holds almost anything is no explanation.
+  bool tells(const Format& f, const RangedElement& element) const {
+    const F32Range& range = element.range;
+    if (range.nan && range.has_numbers()) return false;
+    if (range.is_point() || !range.has_numbers()) return true;
+    const double width = double{range.high} - double{range.low};
+    const double size = std::max(std::fabs(double{range.low}), std::fabs(double{range.high}));
+    if (!std::isfinite(width)) return false;
+    return width <= std::max(std::fabs(element.exact.value) / 16, largest_ / 1024) ||
+           width <= ulp(f, size);  // two neighbors
+  }
+
+  const TextOracle& oracle_;
+  Evaluator<Forms> evaluator_;
+  bool is_the_text_;
+  bool wide_ = false;  // the element that was looked at last says nothing
+  const Instance& elements_of_;
+  double largest_;
+};
+
 NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got) const {
   // Twice those of the longest text in the tree, whose 998 are checked in 33 ms.
   constexpr std::size_t kMostEdits = 2000;
   const Format& f = plumbline::format(of(output).format);
   const int step = of(output).step;
-  FaultRanking fitting;
   double largest = 0;  // that the kernel stored there
   for (std::int64_t i = 0; i < got.layout.count(); ++i) {
     const double one = std::fabs(to_double(f, got.bits(i)));
     if (std::isfinite(one)) largest = std::max(largest, one);
   }
-  // Whether this text, computed so, has what was stored.
-  const auto gives = [&](const Instance& instance, const Arithmetic& arithmetic) {
-    Evaluator<Forms> evaluator = forms_of(instance, arithmetic);
-    // A range that holds almost anything is no explanation.
-    const auto fits_defined = [&](std::int64_t i) {
-      if (is_integer(output)) {
-        return bits_of(f, evaluator.integer_element(step, i)) == got.bits(i);
-      }
-      const RangedElement element = stored_in(f, ranged(evaluator.element(step, i)));
-      const F32Range& range = element.range;
-      const double width = range.high - range.low;
-      const bool narrow = range.is_point() || !range.has_numbers() ||
-                          (std::isfinite(width) &&
-                           width <= std::max(std::fabs(element.exact.value) / 16, largest / 1024));
-      return narrow && !(range.nan && range.has_numbers()) &&
-             range_verdict(f, i, element, got.bits(i)).pass;
-    };
-    const auto fits = [&](std::int64_t i) {
-      try {
-        return fits_defined(i);
-      } catch (const Undefined&) {
-        return false;
-      }
-    };
-    // Other outputs only have to be admissible.
-    const auto allows = [&](int other, const Tensor& stored, std::int64_t i) {
-      const int at = of(other).step;
-      const Format& own = plumbline::format(of(other).format);
-      try {
-        if (is_integer(other))
-          return bits_of(own, evaluator.integer_element(at, i)) == stored.bits(i);
-        return range_verdict(own, i, stored_in(own, ranged(evaluator.element(at, i))),
-                             stored.bits(i))
-            .pass;
-      } catch (const Undefined&) {
-        return false;
-      }
-    };
-    bool all = fits(index);
-    const std::int64_t elements = std::min(kMostElements, instance.step_elements(step));
-    for (std::int64_t i = 0; all && i < elements; ++i) all = fits(i);
-    for (int other = 0; all && other < outputs(); ++other) {
-      const Tensor* const stored = of(other).stored;
-      if (other == output || stored == nullptr) continue;
-      const std::int64_t count = std::min(kMostElements, instance.step_elements(of(other).step));
-      for (std::int64_t i = 0; all && i < count; ++i) all = allows(other, *stored, i);
+  const Tried tried = tried_of(output, got);
+  std::vector<std::pair<int, Tried>> others;
+  for (int other = 0; other < outputs(); ++other) {
+    if (const Tensor* const stored = of(other).stored; other != output && stored != nullptr)
+      others.emplace_back(other, tried_of(other, *stored));
+  }
+  FaultRanking fitting;
+  const std::string own_line = fmt::format(
+      "line {}: ", instance_.program().steps[static_cast<std::size_t>(step)].pieces[0].place.line);
+  // An output that is wrong itself may have a fault of its own; one that is right has none. Then
+  // the fault may lie where this one is stored.
+  const auto try_out = [&](FittingFault fault, const Instance& instance,
+                           const Arithmetic& arithmetic) {
+    Fit fit(*this, instance, arithmetic, largest);
+    if (!fit.explains(output, index, tried)) return;
+    bool all = true, right_others = true;
+    for (const auto& [other, its] : others) {
+      if (fit.allows(other, its)) continue;
+      all = false;
+      right_others = right_others && its.is_wrong;
     }
-    return all;
+    if (!right_others) {
+      if (!fault.words.starts_with(own_line)) return;
+      fault.words += ", in what is stored alone";
+    }
+    fault.agreement[0] = all;
+    fitting.add(std::move(fault));
   };
   Arithmetic begun = arithmetic_;
   begun.begins_with_addend = true;
-  if (!arithmetic_.begins_with_addend && gives(instance_, begun))
-    fitting.add({.words = "sums begin with what is added to them; if that is meant, the contract "
-                          "says sum_start = \"addend\""});
+  if (!arithmetic_.begins_with_addend) {
+    try_out({.words = "sums begin with what is added to them; if that is meant, the contract says "
+                      "sum_start = \"addend\""},
+            instance_, begun);
+  }
   Arithmetic in_any_order = arithmetic_;
   in_any_order.lanes = 0;
   in_any_order.any_order = true;
-  if (!arithmetic_.any_order && gives(instance_, in_any_order))
-    fitting.add({.words =
-                     "sums are added up term by term; if that is meant, the contract says sums "
-                     "= \"any\"",
-                 .unlikely = true});
+  // An order of additions is no explanation of what is far beyond the bound.
+  constexpr double kOfRoundings = 4;
+  if (!arithmetic_.any_order && element(output, index, got.bits(index)).share <= kOfRoundings) {
+    try_out({.words = "sums are added up term by term; if that is meant, the contract says sums = "
+                      "\"any\"",
+             .unlikely = true},
+            instance_, in_any_order);
+  }
   if (is_truncated(step, f, got))
-    fitting.add({.words = "the output was truncated, not rounded to nearest"});
+    fitting.add({.words = "the output was truncated, not rounded to nearest", .agreement = {1}});
   // What is stored in a format has been rounded to it.
   const std::string as_stored = fmt::format(
       "line {}: rounded to {}",
@@ -441,10 +528,9 @@ NamedFaults TextOracle::faults(int output, std::int64_t index, const Tensor& got
     auto program = check_operation(edit.text);
     if (!program || (*program)->steps.size() != instance_.program().steps.size()) continue;
     const Result<Instance> instance = Instance::make(*std::move(program), instance_.setting());
-    if (!instance || !gives(*instance, arithmetic_)) continue;
-    fitting.add({.words = edit.name});
+    if (instance) try_out({.words = edit.name}, *instance, arithmetic_);
   }
-  return std::move(fitting).named(0);
+  return std::move(fitting).named(1);
 }
 
 Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& got) const {
@@ -486,11 +572,15 @@ Explanation TextOracle::explain(int output, std::int64_t index, const Tensor& go
         "{} gives {}; the kernel stored {}", line, evaluator.integer_element(step, index),
         integer_of(plumbline::format(of(output).format), got.bits(index))));
   } else {
-    out.lines.push_back(
-        fmt::format("{} gives {} exactly; before it is stored, a conforming kernel has {}; "
-                    "the kernel stored {}",
-                    line, number_text(element.exact.value, 9), range_words(element.range),
-                    number_text(stored, 9)));
+    if (piece.value->op == Op::round_to) {
+      out.lines.push_back(
+          fmt::format("{}: {} exactly before it is rounded to {}", line,
+                      number_text(ranged(evaluator.before_rounding(step, index)).exact.value, 9),
+                      plumbline::format(piece.value->format).name));
+    }
+    out.lines.push_back(fmt::format(
+        "{}: exact {}; a conforming kernel has {} before it stores; stored {}", line,
+        number_text(element.exact.value, 9), range_words(element.range), number_text(stored, 9)));
   }
   out.faults = faults(output, index, got);
   if (is_of_equal_ones)

@@ -68,7 +68,17 @@ class TextOracle final : public CaseOracle {
 
   bool is_truncated(int step, const Format& f, const Tensor& got) const;
 
-  // The simple faults that would give all of these outputs.
+  // What of an output a fault is tried on, and whether some of it is wrong.
+  struct Tried {
+    const Tensor* stored;
+    std::vector<std::int64_t> places;
+    bool is_wrong;
+  };
+
+  Tried tried_of(int output, const Tensor& got) const;
+  class Fit;
+
+  // The simple faults that would give what is tried of these outputs.
   NamedFaults faults(int output, std::int64_t index, const Tensor& got) const;
 
   std::vector<double> defined(int output, std::span<const std::int64_t> elements, int bits) const;

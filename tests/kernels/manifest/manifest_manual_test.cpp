@@ -75,7 +75,7 @@ std::string operations_page() {
       "a problem in the order of its canonical text (defaults\n"
       "are left out there), the names that expressions can use beside them, and the tensors. A "
       "kernel need not have all of it: its `[problem]`\n"
-      "says what it has ([manifest.md](manifest.md)). Behind its own fields every operation has "
+      "says what it has ([manifest.md](manifest.md)). Beside its own fields every operation has "
       "`offset`, elements before the first of its inputs\nand outputs, so that they do not begin "
       "where an allocation does, and `offset_in`: `all` of them (the default), or the one tensor "
       "that has it.\n\n<!-- Written by "

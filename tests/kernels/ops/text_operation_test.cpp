@@ -316,7 +316,7 @@ TEST(TextOperation, AFailureIsExplainedByItsLine) {
   EXPECT_THAT(explanation.lines[0], HasSubstr("residual'[0, 2] is "));
   EXPECT_THAT(explanation.lines[1], HasSubstr("rstd[0] is "));
   EXPECT_THAT(explanation.lines[2], HasSubstr("line 6 of "));
-  EXPECT_THAT(explanation.lines[2], HasSubstr("the kernel stored 0"));
+  EXPECT_THAT(explanation.lines[2], HasSubstr("; stored 0"));
 }
 
 }  // namespace

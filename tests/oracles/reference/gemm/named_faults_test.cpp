@@ -245,6 +245,25 @@ TEST(GemmNamesFaults, SumsRoundedBeforeTheEpilogue) {
   }
 }
 
+TEST(GemmNamesFaults, ABiasOnTheOtherSideOfAFactor) {
+  GemmSetup setup = square(10, 40);
+  setup.bias = BiasKind::per_column;
+  setup.alpha = 0.7f;
+  setup.output = f32;
+  Gemm gemm(setup);
+  kernel(with_steps({EpilogueStep::alpha, EpilogueStep::bias})).run(gemm);
+  EXPECT_EQ(first_fault(gemm, with_steps({EpilogueStep::bias, EpilogueStep::alpha})),
+            "the bias was added after \"alpha\"");
+}
+
+TEST(GemmNamesFaults, ABiasOfThePlaceWithinATile) {
+  GemmSetup setup = square(40, 40);
+  setup.bias = BiasKind::per_column;
+  Kernel faulty = kernel(hopper_bf16());
+  faulty.bias_index = [](std::int64_t, std::int64_t j) { return j % 32; };
+  EXPECT_EQ(told(faulty, setup), "the bias was taken by the column's number within a tile of 32");
+}
+
 TEST(GemmNamesFaults, NanThatReluMakesZero) {
   GemmSetup setup = square(10, 40);
   setup.relu = true;
@@ -252,7 +271,17 @@ TEST(GemmNamesFaults, NanThatReluMakesZero) {
   for (std::int64_t p = 0; p < 40; ++p) gemm.a.set_bits(3 * 40 + p, 0x7fc0);
   kernel(hopper_bf16()).run(gemm);
   for (std::int64_t j = 0; j < 10; ++j) gemm.d.set_bits(3 * 10 + j, 0);
-  EXPECT_EQ(first_fault(gemm, hopper_bf16()), "relu made 0 of NaN, as fmaxf(x, 0) does");
+  EXPECT_EQ(
+      first_fault(gemm, hopper_bf16()),
+      "relu made 0 of NaN, as fmaxf(x, 0) does (the epilogue step \"relu max\" promises that)");
+  // A contract may promise that; then NaN is wrong.
+  NamedContract promised = hopper_bf16();
+  promised.contract.epilogue = {EpilogueStep::relu_max};
+  EXPECT_EQ(GemmOracle(gemm.problem, promised.contract, promised.sm).judge(0, gemm.d, {}).failed,
+            0);
+  gemm.d.set_bits(3 * 10, 0x7fc0);
+  EXPECT_EQ(GemmOracle(gemm.problem, promised.contract, promised.sm).judge(0, gemm.d, {}).failed,
+            1);
 }
 
 // (0x7fffffff + 0x7fff + 1) >> 16 is 0x8000.

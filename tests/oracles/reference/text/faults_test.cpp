@@ -147,6 +147,38 @@ TEST(TextFaults, TruncatedOutputsAreNamed) {
   }
 }
 
+TEST(TextFaults, OtherRoundingsToIntegersAreNamed) {
+  const TextProblem problem(
+      "operation steps(x[m, n]) -> y[m, n]\n"
+      "  y[i, j] = round(3 * x[i, j]) * 0.25\n",
+      {3, 20}, kData[0].element, 3);
+  int found = 0;
+  for (const Edit& edit : single_edits(problem.instance().program().text, 1000)) {
+    if (edit.name.find("truncated, not") == std::string::npos) continue;
+    ++found;
+    bool wrong = false;
+    const std::vector<std::string> faults = named(problem, edit, wrong);
+    EXPECT_TRUE(wrong);
+    ASSERT_FALSE(faults.empty()) << edit.name;
+    EXPECT_EQ(faults.front(), edit.name);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+// So many mistakes give NaN that NaN says nothing of which: here without eps.
+TEST(TextFaults, NanAloneNamesNothing) {
+  const TextProblem problem(
+      "operation part(x[m, n], eps = 0.25) -> y[m, n]\n"
+      "  y[i, j] = (x[i, j] - x[i, j]) / (x[i, j] - x[i, j] + eps)\n",
+      {1, 4}, kData[0].element, 3);
+  const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                          {{"y", problem.output(), FormatId::f32}});
+  Tensor got(dense_layout(FormatId::f32, {1, 4}));
+  for (std::int64_t i = 0; i < 4; ++i) got.set_bits(i, 0x7fc00000);
+  EXPECT_GT(oracle.judge(0, got, {}).failed, 0);
+  EXPECT_TRUE(oracle.explain(0, 0, got).faults.names.empty());
+}
+
 TEST(TextFaults, NothingIsNamedWhereNothingSimpleIsWrong) {
   const TextProblem problem(kTexts[0], {3, 20}, kData[0].element, 3);
   const TextOracle oracle(problem.instance(), problem.inputs(), {},
