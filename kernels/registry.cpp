@@ -109,6 +109,8 @@ Result<std::vector<const Manifest*>> Registry::match(const std::vector<std::stri
     std::string meant = did_you_mean(glob, names);
     if (glob.ends_with(".toml"))
       meant = fmt::format("a manifest is given by --kernel {}, each by its own", glob);
+    if (glob.ends_with(".cu") || glob.ends_with(".ptx"))
+      meant = fmt::format("plumbline init {} drafts a manifest, which --kernel takes", glob);
     return bad_input(
         is_glob(glob) ? fmt::format("no kernel matches \"{}\"", glob)
                       : fmt::format("there is no kernel \"{}\"", glob),

@@ -154,6 +154,7 @@ Baseline baseline_of(const RunRecord& record) {
                               record.profile, record.seed);
   for (auto& [key, own] : sums) baseline.rows.push_back(own.done());
   baseline.incomplete = incomplete_because(record);
+  baseline.filter = record.filter;
   sort_rows(baseline);
   return baseline;
 }
@@ -181,7 +182,12 @@ std::string baseline_json(const Baseline& baseline) {
 
 Result<Baseline> read_baseline(const std::string& path) {
   std::error_code code;
-  const std::string file = std::filesystem::is_directory(path, code) ? path + "/record.json" : path;
+  if (std::filesystem::is_directory(path, code)) {
+    const Result<RunRecord> record = read_record(path);
+    if (!record) return record.error();
+    return baseline_of(*record);
+  }
+  const std::string& file = path;
   const Result<std::string> text =
       read_text_file(file, "a baseline, a record.json, or a run's folder");
   if (!text) return text.error();

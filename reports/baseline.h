@@ -36,6 +36,7 @@ struct Baseline {
   std::string from;               // where the rows come from: "plumbline 0.1.0, quick, seed 0x1"
   std::vector<BaselineRow> rows;  // sorted by key()
   std::string incomplete;         // of a run: why it is not all of its plan; else empty
+  std::string filter = {};        // of a run: RunRecord::filter
   // Of a run: cases that could not run, by kernel. These are in no row.
   std::map<std::string, std::int64_t> errors = {};
 };

@@ -71,8 +71,13 @@ std::vector<FindingRecord> of_every_kind_first(const std::vector<FindingRecord>&
   const auto within_warp = [](const FindingRecord& finding) {
     return finding.text.find("a race between lanes of a warp") != std::string::npos;
   };
+  // Reads of what nothing wrote are idle, mostly, and of no account beside anything else.
+  const auto may_be_idle = [](const FindingRecord& finding) {
+    return finding.kind == "read of unwritten memory";
+  };
   std::vector<FindingRecord> sorted = findings;
   std::stable_partition(sorted.begin(), sorted.end(), std::not_fn(within_warp));
+  std::stable_partition(sorted.begin(), sorted.end(), std::not_fn(may_be_idle));
   std::set<std::string> kinds;
   std::vector<FindingRecord> first, more;
   for (const FindingRecord& finding : sorted)
@@ -169,8 +174,11 @@ std::vector<std::string> brief_card_lines(const Counterexample& c) {
 std::string cause_line(const Counterexample& c) {
   if (!c.findings.empty()) {
     const FindingRecord first = of_every_kind_first(c.findings).front();
-    const std::string at = first.source_line > 0 ? short_place(first.source_file, first.source_line)
-                                                 : short_place(first.ptx_file, first.ptx_line);
+    const bool is_shown = !c.excerpts.empty() && c.excerpts.front().what == "where it happens";
+    const std::string at = is_shown ? short_place(c.excerpts.front().file, c.excerpts.front().line)
+                           : first.source_line > 0
+                               ? short_place(first.source_file, first.source_line)
+                               : short_place(first.ptx_file, first.ptx_line);
     return at.empty() ? first.kind : fmt::format("{} at {}", first.kind, at);
   }
   std::string line;

@@ -80,14 +80,21 @@ std::string most_moved(const std::vector<Pair>& pairs, int wanted) {
 
 std::string classes(std::size_t n) { return fmt::format("{} class{}", n, n == 1 ? "" : "es"); }
 
+// Two seeds of one profile have about as many cases.
+bool of_other_plans(std::int64_t before, std::int64_t after) {
+  return 2 * std::max(before, after) > 3 * std::min(before, after);
+}
+
 KernelChange compare_kernel(const std::vector<Pair>& pairs) {
   KernelChange out;
-  std::int64_t failed_before = 0, failed_after = 0;
+  std::int64_t failed_before = 0, failed_after = 0, cases_before = 0, cases_after = 0;
   std::vector<Pair> facts, chances;
   std::size_t moved_bits = 0;
   for (const Pair& pair : pairs) {
     failed_before += pair.before->failed;
     failed_after += pair.after->failed;
+    cases_before += pair.before->cases;
+    cases_after += pair.after->cases;
     (pair.same_cases() ? facts : chances).push_back(pair);
     moved_bits += pair.same_cases() && !pair.same_bits();
   }
@@ -106,6 +113,14 @@ KernelChange compare_kernel(const std::vector<Pair>& pairs) {
   };
   const int up = count(1), down = count(-1);
   out.grew = up > 0 && !facts.empty();
+  if (facts.empty() && !pairs.empty() && of_other_plans(cases_before, cases_after)) {
+    out.change = Change::unclear;
+    out.words = fmt::format(
+        "other plans: {} cases before and {} now, and of more cases the worst is worse; compare "
+        "runs of one profile",
+        cases_before, cases_after);
+    return out;
+  }
   if (facts.empty() && sign_test(up, down) > kBelievedChance) {
     out.change = Change::unclear;
     out.words = fmt::format("other cases on both sides; {} rose and {} fell, as two seeds may",

@@ -3,8 +3,9 @@
 //
 // Value classes are compared one by one. Where both sides ran the same cases, a change of the worst
 // share or of the mean error by more than 1 % of itself is a fact. Where they ran other cases
-// (another seed or profile), figures differ by chance: only if nearly all classes moved in one
-// direction (a sign test at 5 %) that is called a change, else it is unclear.
+// (another seed), figures differ by chance: only if nearly all classes moved in one direction (a
+// sign test at 5 %) that is called a change, else it is unclear. Of another profile, with many more
+// or fewer cases, it is always unclear: the worst of more cases is worse.
 #pragma once
 
 #include <string>

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "oracles/base/file.h"
+#include "reports/card.h"
 #include "reports/places.h"
 #include "reports/record/escape.h"
 #include "reports/record/inlined_calls.h"
@@ -77,9 +78,13 @@ std::optional<SourceExcerpt> read(const std::string& what, const CodeLine& place
 template <typename Access>
 void add(const std::string& what, const Access& access, const std::string& root,
          std::vector<SourceExcerpt>& excerpts) {
+  // The call of a small function of another file says more than its line, and a line of the
+  // kernel's own file more than the macro or function that it was written into there.
   std::vector<CodeLine> places;
   for (const std::string& call : calls_of(access.inlined_at)) places.push_back(named_line(call));
-  places.push_back({access.source_file, access.source_line});
+  const bool same_file = !places.empty() && places.front().file == access.source_file;
+  places.insert(same_file ? places.begin() : places.end(),
+                {access.source_file, access.source_line});
   places.push_back({access.ptx_file, access.ptx_line});
   for (const CodeLine& place : places) {
     std::optional<SourceExcerpt> excerpt = read(what, place, root);
@@ -94,7 +99,7 @@ void add(const std::string& what, const Access& access, const std::string& root,
 std::vector<SourceExcerpt> source_excerpts(const Counterexample& counterexample,
                                            const std::string& root) {
   std::vector<SourceExcerpt> excerpts;
-  for (const FindingRecord& finding : counterexample.findings) {
+  for (const FindingRecord& finding : of_every_kind_first(counterexample.findings)) {
     add("where it happens", finding, root, excerpts);
     if (excerpts.empty()) continue;
     if (finding.other) add("the other access", *finding.other, root, excerpts);

@@ -13,6 +13,7 @@
 #include "harness/cli/terminal.h"
 #include "harness/cli/verb_table.h"
 #include "harness/run/describe.h"
+#include "oracles/base/shell_word.h"
 #include "oracles/base/suggest.h"
 #include "oracles/base/text.h"
 #include "oracles/models/generation.h"
@@ -244,6 +245,7 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   } catch (const CLI::ExtrasError& error) {
     const std::string verb = named_verb.empty() ? "plumbline" : named_verb;
     std::vector<std::string> flags;  // without their dashes, which would count as alike
+    if (named_verb.empty()) flags = {"help", "version"};
     for (CLI::App* sub : line.verbs) {
       if (sub->get_name() != verb) continue;
       for (const CLI::Option* option : sub->get_options()) {
@@ -290,7 +292,7 @@ Result<Arguments> parse_arguments(int argc, const char* const* argv) {
                  "verify and replay have a line for each finding");
   }
   arguments.command = "plumbline";
-  for (int i = 1; i < argc; ++i) arguments.command += fmt::format(" {}", argv[i]);
+  for (int i = 1; i < argc; ++i) arguments.command += " " + shell_word(argv[i]);
   return arguments;
 }
 

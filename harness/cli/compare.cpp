@@ -23,6 +23,21 @@ std::string painted(const Terminal& terminal, Change change) {
   return change == Change::unclear ? terminal.yellow(word) : word;
 }
 
+bool of_emulator(const BaselineRow& row) { return row.device.starts_with("emulator"); }
+
+// A row that a run which left cases out would take the place of, without having all of its cases.
+template <typename Accepted>
+const BaselineRow* lost_row(const Baseline& old, const Baseline& run, const Accepted& accepted) {
+  if (run.filter.empty()) return nullptr;
+  const auto lost = std::ranges::find_if(old.rows, [&](const BaselineRow& row) {
+    if (!accepted(row)) return false;
+    const auto own = std::ranges::find_if(
+        run.rows, [&](const BaselineRow& one) { return one.key() == row.key(); });
+    return own == run.rows.end() || own->cases < row.cases;
+  });
+  return lost == old.rows.end() ? nullptr : &*lost;
+}
+
 }  // namespace
 
 ExitCode show_changes(const std::vector<KernelChange>& changes, const Arguments& arguments,
@@ -117,11 +132,20 @@ ExitCode accept(const Arguments& arguments, Terminal& terminal) {
     if (!read) return report_error(read.error());
     old = *std::move(read);
   }
-  // Kernels that are not accepted now keep their rows.
+  // Kernels that are not accepted now keep their rows, and so does a GPU beside the emulator.
   const auto accepted = [&](const BaselineRow& row) {
-    return std::any_of(run->rows.begin(), run->rows.end(),
-                       [&](const BaselineRow& own) { return own.kernel == row.kernel; });
+    return std::any_of(run->rows.begin(), run->rows.end(), [&](const BaselineRow& own) {
+      return own.kernel == row.kernel && of_emulator(own) == of_emulator(row);
+    });
   };
+  if (const BaselineRow* lost = lost_row(old, *run, accepted)) {
+    return report_error(
+        {ErrorKind::bad_input,
+         fmt::format("not accepted: the run left cases out ({}), and the baseline has more of {}, "
+                     "{}, class {}",
+                     run->filter, lost->kernel, lost->device, lost->value_class),
+         path, "accept a run of the whole plan"});
+  }
   Baseline replaced = old, next = *run;
   std::erase_if(replaced.rows, [&](const BaselineRow& row) { return !accepted(row); });
   for (const BaselineRow& row : old.rows) {

@@ -168,6 +168,7 @@ class Fuzzer {
         const auto job = std::ranges::find(jobs, enough.text(),
                                            [](const Job& one) { return one.test_case.text(); });
         left.push_back({enough, job->target.name()});
+        jobs.erase(job);  // the next of this text is another device's
       }
       const std::size_t before = subject.memory.cases().size(), after = left.size();
       const Status replaced = subject.memory.replace(std::move(left));

@@ -71,10 +71,14 @@ Result<EntrySurvey> chosen_entry(const PtxSurvey& survey, const std::string& fil
                                  const std::string& wanted) {
   std::vector<std::string> names;
   for (const EntrySurvey& entry : survey.entries) {
-    if (entry.name == wanted || (wanted.empty() && survey.entries.size() == 1)) return entry;
+    const bool is_wanted = entry.name == wanted || cpp_name(entry.name) == wanted;
+    if (is_wanted || (wanted.empty() && survey.entries.size() == 1)) return entry;
     names.push_back(entry.name);
   }
-  if (names.empty()) return Error{ErrorKind::bad_input, "it has no entry point", file, ""};
+  if (names.empty()) {
+    return Error{ErrorKind::bad_input, "it has no entry point", file,
+                 "a __global__ function, and of a template an instance"};
+  }
   return Error{ErrorKind::bad_input,
                wanted.empty() ? fmt::format("it has {} entry points", names.size())
                               : fmt::format("it has no entry point \"{}\"", wanted),
@@ -169,6 +173,7 @@ Result<OperationGuess> chosen_operation(const EntrySurvey& entry, const fs::path
   if (fs::exists(text.replace_extension(".op"), ignored))
     return text_operation(text, folder, "a text of that name lies beside it");
   OperationGuess guess = guess_operation(entry);
+  guess.is_guessed = true;
   if (guess.operation) return guess;
   return Error{
       ErrorKind::bad_input,
@@ -236,7 +241,13 @@ ExitCode init(const Arguments& arguments, Terminal& terminal) {
   subject->made.keep();
   terminal.print_wrapped(fmt::format(
       "{}: a draft for \"{}\" as {}, since {}. {} to look at (TODO).", out.string(), entry.name,
-      guess->operation->name(), guess->reason, counted(count_of(draft, "TODO") - 1, "line")));
+      guess->operation->name(), guess->reason, counted(count_of(draft, "TODO:"), "line")));
+  if (guess->is_guessed) {
+    terminal.print_wrapped(fmt::format(
+        "If it computes something else: remove the draft, and say --operation, or write {} beside "
+        "it (docs/operation_texts.md)",
+        fs::path(file).replace_extension(".op").filename().string()));
+  }
   if (const Result<Manifest> manifest = parse_manifest(draft, out.string()); !manifest)
     terminal.print_wrapped("It does not load yet: " + manifest.error().text());
   terminal.print_wrapped(

@@ -122,8 +122,12 @@ Status write_tables(const fs::path& folder, const RunRecord& record, const PageO
 void link_beside(const fs::path& folder, const char* name) {
   std::error_code code;
   const fs::path link = folder.parent_path() / name;
-  fs::remove(link, code);
-  fs::create_directory_symlink(folder.filename(), link, code);
+  // In one step: who reads `latest` meanwhile finds the run before.
+  const fs::path unfinished = fmt::format("{}.{}", link.string(), ::getpid());
+  fs::remove(unfinished, code);
+  fs::create_directory_symlink(folder.filename(), unfinished, code);
+  fs::rename(unfinished, link, code);
+  if (code) fs::remove(unfinished, code);
 }
 
 Result<RunFolder> RunFolder::create(const fs::path& root, const std::string& name) {

@@ -21,6 +21,7 @@
 #include "kernels/ops/text_operation.h"
 #include "oracles/base/file.h"
 #include "oracles/base/hash.h"
+#include "oracles/base/shell_word.h"
 #include "oracles/base/text.h"
 #include "reports/annotations.h"
 #include "reports/card.h"
@@ -69,17 +70,26 @@ void print_kernel(const KernelRecord& k, const RunRecord& record, const KernelCo
   for (const std::string& line : kernel_reasons(k)) terminal.print_wrapped("        " + line);
 }
 
-// Lines of a drafted manifest that its author has not looked at.
-std::size_t lines_to_do(const std::string& path) {
+// Of a drafted manifest that its author has not looked at in full: which lines are left. Else
+// empty.
+std::string lines_to_do(const std::string& path) {
   const Result<std::string> text = read_text_file(path, "");
-  if (!text) return 0;
-  std::size_t count = 0;
+  if (!text) return "";
+  constexpr std::size_t kMostNamed = 6;
+  std::vector<std::string> numbers;
+  std::size_t number = 0;
   for (const std::string_view line : split(*text, '\n')) {
+    ++number;
     const std::size_t comment = line.find('#');
-    count +=
-        comment != std::string_view::npos && line.find("TODO", comment) != std::string_view::npos;
+    if (comment != std::string_view::npos && line.find("TODO:", comment) != std::string_view::npos)
+      numbers.push_back(fmt::format("{}", number));
   }
-  return count;
+  if (numbers.empty()) return "";
+  if (numbers.size() == 1) return fmt::format("line {} of {} still says TODO", numbers[0], path);
+  const std::size_t count = numbers.size();
+  if (count > kMostNamed) numbers.resize(kMostNamed);
+  return fmt::format("{} lines of {} still say TODO ({}{})", count, path, fmt::join(numbers, ", "),
+                     count > kMostNamed ? ", ..." : "");
 }
 
 bool launches_kernels(const Arguments& arguments) {
@@ -115,11 +125,8 @@ Result<Registry> open_registry(const Arguments& arguments, Terminal& terminal) {
     const Status added =
         registry->add(path, judges_alone ? ManifestPart::contract : ManifestPart::whole);
     if (!added) return added.error();
-    if (const std::size_t open = lines_to_do(path); open > 0 && launches_kernels(arguments)) {
-      terminal.note(
-          fmt::format("{} of {} still say TODO; the verdict is on the kernel as they describe it",
-                      counted(static_cast<std::int64_t>(open), "line"), path));
-    }
+    if (const std::string open = lines_to_do(path); !open.empty() && launches_kernels(arguments))
+      terminal.note(open + "; the verdict is on the kernel as it is described there");
     const Manifest* kernel = registry->find(fs::path(path).stem().string());
     if (launches_kernels(arguments) && !arguments.no_compile) {
       // A chip that has no build of its own runs that of an older one, on a GPU.
@@ -317,6 +324,11 @@ void label_record(RunRecord& record, const Arguments& arguments, const std::stri
   record.verb = arguments.verb;
   record.command = arguments.command;
   record.profile = arguments.verb == "verify" ? arguments.profile_name : arguments.verb;
+  std::vector<std::string> left_out;
+  if (arguments.sm) left_out.push_back(fmt::format("--sm {}", *arguments.sm));
+  if (arguments.failed) left_out.emplace_back("--failed");
+  if (!arguments.only.empty()) left_out.push_back("--only " + shell_word(arguments.only));
+  record.filter = fmt::format("{}", fmt::join(left_out, " "));
   record.run_id = run_id;
 }
 

@@ -76,7 +76,7 @@ void add_allow_mistrusted(FlagTargets to) {
 
 void add_strict(FlagTargets to) {
   add_switch(to, kJudging, "--strict", to.arguments.strict,
-             "a kernel that was skipped, or named and left without a case, fails, too");
+             "also fail where a kernel was skipped, or was named and had no case");
 }
 
 // Of verbs that judge outputs.
@@ -431,7 +431,7 @@ constexpr std::array<Verb, 17> kVerbs = {{
      replay_flags, replay, kReplayExamples},
     {"explain", "CASE",
      "kernel names or globs, case files, folders of them, or case texts in quotes",
-     "one case slowly: where it left the exact path, and why; of a kernel, how it adds",
+     "one case step by step: where it left the exact path, and why; of a kernel, how it adds",
      explain_flags, explain, kExplainExamples, false, false},
     {"check", "DUMP", "safetensors files with the inputs and outputs of one call",
      "outputs that were computed elsewhere (safetensors files), judged like a case", check_flags,

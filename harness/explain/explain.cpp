@@ -37,7 +37,8 @@ void add_element(std::vector<std::string>& lines, const std::string& tensor,
                               number_text(e.exact, 12),
                               bits        ? "summed as the contract says"
                               : overflows ? "but a step of the contract overflows"
-                                          : "rounded once"));
+                              : is_rounded(f, e.exact, e.expected) ? "rounded once"
+                                                                   : "by the contract's steps"));
   if (e.low != e.high && !bits) {
     lines.push_back(fmt::format("{}  admissible {} to {}", indent, value_text(f, e.low),
                                 value_text(f, e.high)));

@@ -59,7 +59,12 @@ Result<TomlReader> TomlReader::parse(std::string_view text, const std::string& p
   try {
     reader.root_ = toml::parse(text, path);
   } catch (const toml::parse_error& error) {
-    return bad_input(fmt::format("not valid TOML: {}", error.description()), "",
+    const bool is_code = path.ends_with(".cu") || path.ends_with(".ptx");
+    return bad_input(fmt::format("not valid TOML: {}", error.description()),
+                     is_code ? fmt::format("a manifest describes a kernel; plumbline init {} "
+                                           "drafts one",
+                                           path)
+                             : "",
                      reader.position(error.source()));
   }
   return reader;

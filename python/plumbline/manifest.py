@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -96,6 +97,9 @@ def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[st
         _usual_sums(problem, chip, contract)
     elif "unit" in terms and terms["unit"].default is None:
         contract.setdefault("unit", chip.unit_of(problem.inputs[next(iter(problem.inputs))].format))
+    for name in contract:
+        if name not in terms and (meant := difflib.get_close_matches(name, list(terms), 1)):
+            raise InputError(f'contract: "{name}" is no term here. Did you mean "{meant[0]}"?')
     missing = [name for name, term in terms.items() if term.default is None and name not in contract]
     if missing:
         example = ", ".join(
@@ -107,7 +111,10 @@ def contract_of(problem: Problem, chip: Chip, given: Contract | None) -> dict[st
             f"{'These terms have' if len(missing) > 1 else 'This term has'} no default:"
         ]
         for name in missing:
-            choices = " or ".join(f'"{value}"' for value in terms[name].values) or "an integer, the kernel's own"
+            choices = " or ".join(f'"{value}"' for value in terms[name].values)
+            if not choices:
+                choices = "an integer, the kernel's own"
+                choices += "; 1 admits every order of additions" if name == "lanes" else ""
             lines.append(f"  {name}: {terms[name].settles} ({choices})")
         lines.append(f"For example contract={{{example}}}; docs/operations.md has all terms")
         raise InputError("\n".join(lines))

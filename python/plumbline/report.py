@@ -310,6 +310,7 @@ class Record:
     counterexamples: tuple[Counterexample, ...]
     cases: tuple[Case, ...]
     circumstances: Circumstances
+    filter: str = ""  # the options that left cases of the plan out
     stopped_after: int = 0  # failing cases that ended the run, as -x or --max-fail asked
     # The file as it is, with what has no class here: shards, error maps, planted faults.
     raw: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -414,12 +414,13 @@ _BUFFER_CODES = {
     "b": "int8",
     "B": "uint8",
     "q": "int64",
-    "l": "int64" if ctypes.sizeof(ctypes.c_long) == 8 else "int32",
 }
 
 
 def _read_buffer(name: str, view: memoryview) -> Tensor:
     code = view.format.lstrip("@=<") or "B"
+    if code == "l":  # of 4 bytes behind a prefix, but not from ctypes
+        code = "q" if view.itemsize == 8 else "i"
     format = _format_of_dtype(name, _BUFFER_CODES.get(code, f"of type {view.format!r}"))
     data = view if view.c_contiguous else memoryview(view.tobytes())
     shape = tuple(view.shape or ())

@@ -271,8 +271,8 @@ Html kernel_overview(const RunRecord& record) {
   Table table;
   table.head = titles(columns);
   table.caption =
-      "99 % within: so close to exact are 99 % of the outputs where values have one "
-      "sign, in ulp of the narrowest format that is not exact.";
+      "99 % within: the error that 99 % of the outputs do not exceed where values have one sign, "
+      "in ulp of the narrowest output format that is not exact.";
   if (columns.timed) table.caption += " Time: of all cases, one after the other.";
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const std::string group = group_of(*kernels[i]);

@@ -103,13 +103,19 @@
     return scale;
   }
 
+  // A step that has no neighbor has no line either.
+  function stepRadius(at) {
+    const y = (i) => at.dataset.data[i] ? at.dataset.data[i].y : null;
+    return y(at.dataIndex - 1) === null && y(at.dataIndex + 1) === null ? 2.5 : 0;
+  }
+
   const styles = {
     line: { showLine: true, pointRadius: 2.5, borderWidth: 2 },
     dots: { showLine: false, pointRadius: 3.5, pointStyle: "rectRot" },
     guide: { showLine: true, pointRadius: 0, borderWidth: 1, borderDash: [2, 4] },
     dashed: { showLine: true, pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
     expected: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5, borderDash: [5, 4] },
-    steps: { showLine: true, stepped: "before", pointRadius: 0, borderWidth: 1.5 },
+    steps: { showLine: true, stepped: "before", pointRadius: stepRadius, borderWidth: 1.5 },
   };
 
   function dataset([label, column, style, name], rows, x) {

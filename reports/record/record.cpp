@@ -163,12 +163,16 @@ void add(KernelRecord& kernel, const CaseRecord& test_case) {
 
 namespace {
 
-// Those that passed or failed.
+// Those that passed or failed. What has no outputs and passes says nothing of the others.
 std::vector<SortedCase> sorted_cases(const RunRecord& record, const KernelRecord& kernel) {
   std::vector<SortedCase> sorted;
   for (const CaseRecord& c : record.cases) {
-    if (c.kernel == kernel.name && c.verdict != Verdict::error && c.verdict != Verdict::skip)
-      sorted.push_back(sorted_case(c));
+    const bool judged = c.verdict != Verdict::error && c.verdict != Verdict::skip;
+    if (c.kernel != kernel.name || !judged) continue;
+    const bool empty = !c.outputs.empty() && std::ranges::all_of(c.outputs, [](const auto& output) {
+      return output.verdict.elements == 0;
+    });
+    if (c.verdict == Verdict::fail || !empty) sorted.push_back(sorted_case(c));
   }
   return sorted;
 }

@@ -260,6 +260,7 @@ struct RunRecord {
   std::string verb;
   std::string profile;
   std::uint64_t seed = 0;
+  std::string filter;  // what left cases of the plan out: "--sm 90 --only 'k>512'"
   std::string run_id;  // six hex digits
   std::vector<std::string> devices;
   std::map<std::string, std::string> environment;  // mpfr, openblas, models, vector target, os

@@ -267,6 +267,7 @@ void describe_run(Archive& a, T& r) {
   a.required("verb", r.verb);
   a.required("profile", r.profile);
   a.hex("seed", r.seed);
+  a.optional("filter", r.filter);
   a.required("run", r.run_id);
   a.required("devices", r.devices);
   a.required("environment", r.environment);

@@ -62,6 +62,7 @@ class Search {
     const std::vector<std::int64_t> numbers = numbers_of(values);
     if (numbers.empty()) return try_words(name, values);
     try_thresholds(name, numbers);
+    try_all_but_one(name, numbers);
     try_multiples(name, numbers);
   }
 
@@ -118,6 +119,15 @@ class Search {
     if (above)
       offer(fmt::format("have {} < {}", name, *above),
             [&](std::size_t i) { return numbers[i] < *above; });
+  }
+
+  void try_all_but_one(const std::string& name, const std::vector<std::int64_t>& numbers) {
+    std::set<std::int64_t> others;
+    for (std::size_t i = 0; i < cases_.size(); ++i)
+      if (!cases_[i].failed) others.insert(numbers[i]);
+    if (others.size() != 1) return;
+    offer(fmt::format("have {} other than {}", name, *others.begin()),
+          [&](std::size_t i) { return !others.contains(numbers[i]); });
   }
 
   // Tails of tiles and vectors.

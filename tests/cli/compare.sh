@@ -15,6 +15,14 @@ grep -q '<testcase .*name="baseline"' good/latest/junit.xml && ! grep -q '<failu
 expect 0 "0 worse" "${small[@]}" --seed 2 --out other --baseline plumbline-baseline.json
 expect 0 "as two seeds may" compare good/latest other/latest
 
+# A run of a part takes the place of no row whose cases it left out.
+cp plumbline-baseline.json kept.json
+expect 0 "1 passed" verify gemm_bf16 --profile quick --sm 80 --on emulator --no-corpus --only 'class=normal k<=100' --out part
+expect 2 "not accepted: the run left cases out (--sm 80 --only \"class=normal k<=100\"), and the baseline has more of gemm_bf16, emulator sm_80, class normal" accept part/latest
+expect 0 "1 passed" verify gemm_bf16 --profile quick --sm 90 --on emulator --no-corpus --only 'class=normal k<=300' --out part
+expect 2 "and the baseline has more of gemm_bf16, emulator sm_80" accept part/latest
+cmp kept.json plumbline-baseline.json || failed=$((failed + 1))
+
 # A kernel that always truncates what it stores breaks its promise; a baseline that promised less than the run shows "worse".
 python3 - <<'PYTHON'
 import json

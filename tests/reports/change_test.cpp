@@ -42,6 +42,19 @@ KernelChange change(const std::vector<CaseRecord>& before, const std::vector<Cas
   return all.front();
 }
 
+// The worst of more cases is worse: that all classes moved one way says nothing.
+TEST(Change, RunsOfOtherPlansAreUnclear) {
+  std::vector<CaseRecord> before, after;
+  for (const char* value_class : {"normal", "wide", "ones", "ties", "large", "positive"}) {
+    before.push_back(with_share(value_class, 0.25));
+    after.push_back(with_share(value_class, 0.5, "2"));
+    after.push_back(with_share(value_class, 0.5, "3"));
+  }
+  EXPECT_EQ(change(before, after).change, Change::unclear);
+  EXPECT_THAT(change(before, after).words, HasSubstr("other plans: 6 cases before and 12 now"));
+  EXPECT_EQ(change(after, before).change, Change::unclear);
+}
+
 TEST(Change, EqualBitsAreTheSame) {
   const auto same = change({with_share("normal", 0.5)}, {with_share("normal", 0.5)});
   EXPECT_EQ(same.change, Change::same);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/cli/draft/source_names.h"
+#include "kernels/manifest/compile.h"
 #include "kernels/manifest/problem.h"
 #include "oracles/base/text.h"
 
@@ -386,6 +387,7 @@ std::string problem_lines(const Operation& operation, const EntrySurvey& entry,
 std::string format_lines(const Operation& operation, const EntrySurvey& entry,
                          const Named& parameters) {
   std::vector<Line> lines;
+  std::map<std::string_view, std::string> chosen;
   for (const TensorName& tensor : operation.tensor_names()) {
     // Outputs mostly have the format that a word of the problem says.
     const bool usual = !tensor.format.empty();
@@ -401,6 +403,12 @@ std::string format_lines(const Operation& operation, const EntrySurvey& entry,
     if (!tensor.field.empty() && tensor.role == TensorRole::output)
       format = fmt::format("{{{}}}", tensor.field);
     const bool is_typed = is_known && parameters.formats.contains(std::string(tensor.name));
+    if (const auto same = chosen.find(tensor.in_place_of); same != chosen.end()) {
+      lines.push_back({fmt::format("{} = \"{}\"", tensor.name, same->second),
+                       fmt::format("written over {}, so as {}", tensor.in_place_of, same->first)});
+      continue;
+    }
+    chosen[tensor.name] = format;
     lines.push_back(
         {fmt::format("{} = \"{}\"", tensor.name, format),
          is_typed ? "by the type of the parameter" : "TODO: " + choices_text(tensor.formats)});
@@ -428,6 +436,8 @@ std::string contract_lines(const Operation& operation, const EntrySurvey& entry)
   }
   for (const Field& term : operation.terms()) {
     if (term.name == "unit" && !entry.units.empty()) continue;  // said above
+    // What a text's contract leaves out has its default.
+    if (is_text(operation) && !must_be_given(term)) continue;
     if (term.kind == FieldKind::word) {
       const std::size_t usual =
           must_be_given(term) ? 0 : static_cast<std::size_t>(term.default_value);
@@ -494,12 +504,12 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
   const Operation& operation = *guess.operation;
   const bool is_source = !source.file.ends_with(".ptx");
   std::string text = fmt::format(
-      "# A draft from {} (PTX {} for {}). Look at every line with TODO, then:\n"
+      "# A draft from {} (PTX {} for {}). Look at every line with TODO, then\n"
       "#   plumbline verify --kernel <this file> --profile quick\n"
       "# docs/manifest.md explains the keys, docs/{}.md the fields and tensors of {}.\n",
       source.file, source.version, source.target,
       is_text(operation) ? "operation_texts" : "operations", operation.name());
-  text += aligned({
+  std::vector<Line> head = {
       {fmt::format("computes = \"{}\"",
                    guess.text.empty() ? std::string(operation.name()) : guess.text),
        is_text(operation) ? "" : "TODO: guessed, since " + guess.reason},
@@ -507,7 +517,13 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       {fmt::format("{} = \"{}\"", is_source ? "source" : "ptx", source.file), ""},
       {fmt::format("targets = [{}]", target_text(source.target)), ""},
       {fmt::format("entry = \"{}\"", entry.name), ""},
-  });
+  };
+  if (is_source) {
+    head.insert(head.begin() + 3,
+                {"# flags = [\"-std=c++20\", \"-O3\"]",
+                 fmt::format("TODO: those of your build; without them {}", kCompilerFlags)});
+  }
+  text += aligned(head);
   const Named parameters = name_parameters(entry, operation, source);
   text += fmt::format("parameters = [\n{}]\n", parameter_lines(entry, operation, parameters));
   text += struct_tables(entry, source.parameters);
@@ -521,7 +537,11 @@ std::string draft_manifest(const EntrySurvey& entry, const OperationGuess& guess
       "# [[domain]]\n"
       "# require = 'k % 8 == 0'\n"
       "# reason  = \"rows are read 16 bytes at a time\"\n";
-  text += fmt::format("\n[contract]\n{}", contract_lines(operation, entry));
+  text += fmt::format("\n[contract]{}\n{}",
+                      is_text(operation) && !operation.terms().empty()
+                          ? "  # what is left out has its default (docs/operation_texts.md)"
+                          : "",
+                      contract_lines(operation, entry));
   if (!entry.refused.empty())
     text += fmt::format("\n# The emulator does not run this entry: {}\n", entry.refused);
   if (!entry.missing.empty()) {

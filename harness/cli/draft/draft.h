@@ -14,8 +14,9 @@ namespace plumbline {
 
 struct OperationGuess {
   const Operation* operation = nullptr;
-  std::string reason;  // "its name has "softmax""
-  std::string text;    // the file that says it, seen from the manifest; empty: it is built in
+  std::string reason;       // "its name has "softmax""
+  std::string text;         // the file that says it, seen from the manifest; empty: it is built in
+  bool is_guessed = false;  // nobody said so
 };
 
 // By the entry's name, else by the units it uses; none where neither says anything.

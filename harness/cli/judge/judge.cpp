@@ -205,6 +205,7 @@ class Judge {
   static std::optional<Judgement> stopped_by(const SandboxOutcome& ran) {
     if (ran.timed_out) return out_of_time("while it was compiled");
     if (ran.exit_code == 0) return std::nullopt;
+    if (ran.killed) return out_of_memory("while it was compiled");
     return Judgement{.verdict = is_of_manifest(ran.output) ? "cannot be run" : "does not compile",
                      .reason = trouble_in(ran.output),
                      .details = {},
@@ -269,12 +270,21 @@ class Judge {
         read_record((folder / "out" / "latest" / "record.json").string());
     if (!record) {
       if (ran->timed_out) return out_of_time("before its first case ended");
+      if (ran->killed) return out_of_memory("while it ran");
       return Judgement{.verdict = "cannot be run",
                        .reason = trouble_in(ran->output),
                        .details = {},
                        .replay = {}};
     }
     return judgement_of(*record, ran->timed_out || record->interrupted);
+  }
+
+  static Judgement out_of_memory(std::string_view when) {
+    return {
+        .verdict = "cannot be run",
+        .reason = fmt::format("the system killed it {}, as it does where memory is short", when),
+        .details = {},
+        .replay = {}};
   }
 
   static Judgement out_of_time(std::string_view when) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 
@@ -125,6 +126,7 @@ Result<SandboxOutcome> run_in_sandbox(const SandboxCommand& given, const fs::pat
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
   const fs::path output = folder / "output.txt";
   // exec: killing the command kills bwrap, and with it all that it holds.
+  const auto start = std::chrono::steady_clock::now();
   const CommandOutcome ran =
       run_command(fmt::format("cd {} && exec {} >{} 2>&1", shell_word(folder.string()), line,
                               shell_word(output.string())),
@@ -134,7 +136,11 @@ Result<SandboxOutcome> run_in_sandbox(const SandboxCommand& given, const fs::pat
   if (!fs::exists(output))
     return Error{ErrorKind::cannot_run, "the sandbox could not be started: " + ran.output,
                  folder.string(), ""};
-  out.timed_out = out.exit_code == kTimedOut || out.exit_code == kKilled;
+  // What is killed earlier took too much memory.
+  const bool late =
+      std::chrono::steady_clock::now() - start >= std::chrono::duration<double>(limits.seconds);
+  out.timed_out = out.exit_code == kTimedOut || (out.exit_code == kKilled && late);
+  out.killed = out.exit_code == kKilled && !late;
   out.output = read_start(output);
   return out;
 }

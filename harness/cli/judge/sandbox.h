@@ -30,7 +30,8 @@ struct SandboxCommand {
 struct SandboxOutcome {
   int exit_code = 0;
   bool timed_out = false;
-  std::string output;  // the first 64 KiB of stdout and stderr
+  bool killed = false;  // by the system, before its time was over
+  std::string output;   // the first 64 KiB of stdout and stderr
 };
 
 // An Error (cannot_run) where namespaces cannot be had: bwrap is missing, or this system refuses

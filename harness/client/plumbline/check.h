@@ -111,10 +111,16 @@ inline Verdict run(const std::vector<std::string>& command) {
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe");
   // Above 2, where the program's own input and output are.
   const int into = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(ends[1]);
-  const pid_t child = into < 0 || nothing < 0 ? -1 : ::fork();
-  if (child < 0) fail("no process");
+  const int nothing = into < 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const pid_t child = nothing < 0 ? -1 : ::fork();
+  if (child < 0) {
+    const int because = errno;
+    for (const int end : {ends[0], into, nothing})
+      if (end >= 0) ::close(end);
+    errno = because;
+    fail("no process");
+  }
   if (child == 0) {
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(into, STDOUT_FILENO);

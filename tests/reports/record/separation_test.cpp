@@ -44,6 +44,11 @@ TEST(Separation, FindsTailsOfTiles) {
             "all 3 have k a multiple of 32, and no other case does");
 }
 
+TEST(Separation, FindsTheOneValueThatIsRight) {
+  EXPECT_EQ(separation("m", {"0", "2", "2"}, {"1", "1", "1"}),
+            "all 3 have m other than 1, and no other case does");
+}
+
 TEST(Separation, FindsWords) {
   EXPECT_EQ(separation("layout", {"tn", "tn", "tn"}, {"nt", "nn", "tt"}),
             "all 3 have layout=tn, and no other case does");
