@@ -9,9 +9,9 @@
 #include <set>
 #include <span>
 
-#include "oracles/bounds/contract/epilogue_steps.h"
 #include "oracles/bounds/contract/activation_range.h"
 #include "oracles/bounds/contract/describe.h"
+#include "oracles/bounds/contract/epilogue_steps.h"
 #include "oracles/formats/decode.h"
 #include "oracles/formats/encode.h"
 #include "oracles/reference/gemm/operand_faults.h"

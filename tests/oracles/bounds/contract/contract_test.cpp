@@ -41,7 +41,8 @@ TEST(Contract, DescribesItselfInFourLines) {
             "products: mma.sync bf16 on sm_90, nodes of 16 products and 25 fraction bits, each "
             "result f32 toward zero\n"
             "order: increasing k, one accumulator\n"
-            "epilogue: x = fl(alpha * x), x = fma(beta, c, x), x = fl(x + bias), x = x < 0 ? 0 : x, NaN stays, "
+            "epilogue: x = fl(alpha * x), x = fma(beta, c, x), x = fl(x + bias), x = x < 0 ? 0 : "
+            "x, NaN stays, "
             "then converted rounding "
             "nearest even\n"
             "promises: deterministic, odd in A and B, the same at every position\n");
