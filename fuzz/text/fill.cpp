@@ -205,9 +205,9 @@ class Filler {
     const Allowed values = allowed_of(operation_, tensor, name, test_case_.problem);
     const std::int64_t count = tensor.layout.count();
     const std::int64_t width = std::max<std::int64_t>(1, tensor.layout.shape.back());
-    // Wide integers say where something begins, or how much there is. Drawn one by one they hardly
-    // ever leave all of it: in a third of the cases each tensor of them is one of its ends.
-    const bool is_place = values.integer && f.storage_bits >= 32;
+    // Drawn one by one places hardly ever leave all of something: in a third of the cases each
+    // tensor of them is one of its ends.
+    const bool is_place = holds_places(operation_, *operation_.text().find(name));
     if (is_place && values.last() >= values.low && random_.fork(0x91d5).below(3) == 0) {
       const double end = own.fork(0x91d5).below(2) == 0 ? values.low : values.last();
       return fill_elements(tensor, [&](std::int64_t) { return end; });
@@ -227,6 +227,10 @@ class Filler {
 };
 
 }  // namespace
+
+bool holds_places(const TextOperation& operation, const text::Parameter& input) {
+  return (input.type == "s32" || input.type == "s64") && operation.has_values(input.name);
+}
 
 bool mentions(const text::Node& size, std::string_view name) {
   return (size.kind == text::Kind::name && size.name == name) ||

@@ -15,6 +15,10 @@ void fill_text_case(const TextOperation& operation, const Case& test_case, CaseT
 // allowed, as where a size has become smaller or an element simpler.
 void settle_text_values(const TextOperation& operation, Case& after);
 
+// Whether an input says where something begins, or how much there is: integers of a range, wide
+// enough to count elements of memory. (Narrower ones are codes.)
+bool holds_places(const TextOperation& operation, const text::Parameter& input);
+
 // Whether a size between brackets depends on a named one.
 bool mentions(const text::Node& size, std::string_view name);
 

@@ -504,10 +504,9 @@ std::vector<DesignedCase> TextGenerator::designed(const Manifest& manifest) cons
 
   // Sizes that integers point into are long together: what a tile leaves shows in the next one.
   const bool has_places = std::ranges::any_of(operation_.text().parameters, [&](const auto& one) {
-    return !one.sizes.empty() && !one.output && text::is_integer_type(one.type) &&
-           operation_.has_values(one.name);
+    return !one.sizes.empty() && !one.output && holds_places(operation_, one);
   });
-  for (const std::int64_t length : {40, 72, 72, 136}) {
+  for (const std::int64_t length : {40, 72, 136}) {
     if (!has_places) break;
     for (const std::string_view value : {"normal", "integers"}) {
       add(sized("", 0, 40, length, outputs.front()), value, "tile_plus_1", "tight",

@@ -72,7 +72,7 @@ void shuffle(Warp& warp, const Inst& inst, u32 mask) {
       if ((group >> from & 1) == 0) {
         // Unpredictable (PTX ISA, shfl.sync), and harmless where nothing depends on it: trees over
         // a part of a warp read such lanes.
-        warp.cta().worker().shuffles_from_outside.insert(inst.index);
+        warp.cta().worker().if_it_matters.emplace(inst.index, FindingKind::bad_operand);
         d.set(lane, garbage != 0 ? garbage * 0x01010101u : value[lane]);
         continue;
       }

@@ -262,7 +262,7 @@ bool resolve_local(Warp& warp, const Inst& inst, std::uint32_t mask, Pointers& p
       std::memset(written + at, 1, static_cast<std::size_t>(bytes));
     } else if (std::memchr(written + at, 0, static_cast<std::size_t>(bytes)) != nullptr) {
       // Harmless where nothing depends on it, as where a struct is copied whole.
-      warp.cta().worker().unwritten_local_reads.insert(inst.index);
+      warp.cta().worker().if_it_matters.emplace(inst.index, FindingKind::read_of_unwritten);
       for (std::size_t byte = at; byte < at + static_cast<std::size_t>(bytes); ++byte)
         if (written[byte] == std::byte{0}) memory[byte] = std::byte{garbage};
     }

@@ -50,8 +50,9 @@ struct WorkerState {
   CtaRaces* races = nullptr;                                 // where they are looked for
   OlderValues older_values;                                  // of global memory
   OlderReads older_reads;
-  // Shuffles that read a lane which takes no part, and loads of local memory that nothing wrote.
-  std::set<std::uint32_t> shuffles_from_outside, unwritten_local_reads;
+  // By instruction, what is a finding only where something depends on it: a shuffle from a lane
+  // that takes no part (bad_operand), a load of local memory that nothing wrote.
+  std::map<std::uint32_t, FindingKind> if_it_matters;
   std::vector<ContestedWrite> contested;
   std::vector<ContestedSharedWrite> contested_shared;
   std::unique_ptr<TrafficCounter> traffic;  // where it is counted

@@ -53,10 +53,7 @@ class Results {
       counts_[i] += worker.counts[i];
       repeats_[i] += worker.repeats[i];
     }
-    shuffles_from_outside_.insert(worker.shuffles_from_outside.begin(),
-                                  worker.shuffles_from_outside.end());
-    unwritten_local_reads_.insert(worker.unwritten_local_reads.begin(),
-                                  worker.unwritten_local_reads.end());
+    if_it_matters_.insert(worker.if_it_matters.begin(), worker.if_it_matters.end());
     older_reads_.log.join(worker.older_reads.log);
     older_reads_.polls.insert(worker.older_reads.polls.begin(), worker.older_reads.polls.end());
     if (worker.traffic == nullptr) return;
@@ -64,9 +61,7 @@ class Results {
     traffic_->join(*worker.traffic);
   }
 
-  const std::set<std::uint32_t>& shuffles_from_outside() const { return shuffles_from_outside_; }
-
-  const std::set<std::uint32_t>& unwritten_local_reads() const { return unwritten_local_reads_; }
+  const std::map<std::uint32_t, FindingKind>& if_it_matters() const { return if_it_matters_; }
 
   bool ran(std::uint32_t inst) const { return inst < counts_.size() && counts_[inst] > 0; }
 
@@ -97,7 +92,7 @@ class Results {
   std::vector<std::pair<std::int64_t, FindingLog>> logs_;  // by the first CTA of the cluster
   std::vector<std::uint64_t> counts_, repeats_;
   OlderReads older_reads_;
-  std::set<std::uint32_t> shuffles_from_outside_, unwritten_local_reads_;
+  std::map<std::uint32_t, FindingKind> if_it_matters_;
   std::unique_ptr<TrafficCounter> traffic_;
 };
 
@@ -329,16 +324,11 @@ std::vector<Finding> unwritten_registers_of(const Program& program, const Result
           one.name);
     });
   }
-  for (const std::uint32_t index : results.shuffles_from_outside()) {
-    log.add(FindingKind::bad_operand, program, index, {0, 0, 0}, -1, -1, [] {
-      return "reads the value of a lane that takes no part, and outputs depend on it, or whether "
-             "the kernel ends";
-    });
-  }
-  for (const std::uint32_t index : results.unwritten_local_reads()) {
-    log.add(FindingKind::read_of_unwritten, program, index, {0, 0, 0}, -1, -1, [] {
-      return "reads local memory that nothing wrote, and outputs depend on it, or whether the "
-             "kernel ends";
+  for (const auto& [index, kind] : results.if_it_matters()) {
+    log.add(kind, program, index, {0, 0, 0}, -1, -1, [kind = kind] {
+      return fmt::format("reads {}, and outputs depend on it, or whether the kernel ends",
+                         kind == FindingKind::bad_operand ? "the value of a lane that takes no part"
+                                                          : "local memory that nothing wrote");
     });
   }
   return log.findings();

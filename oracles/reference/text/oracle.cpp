@@ -358,12 +358,18 @@ bool TextOracle::is_truncated(int step, const Format& f, const Tensor& got) cons
   return any;
 }
 
-// Elements of an output that a fault is tried on: all of them where they are few; else some of all
-// parts, and wrong ones wherever they are.
+// Elements of an output that a fault is tried on: all of them where they are few; else a sample,
+// and the wrong ones of a larger one.
 TextOracle::Tried TextOracle::tried_of(int output, const Tensor& got) const {
-  constexpr std::int64_t kMostJudged = 16384;
   constexpr std::size_t kMostWrong = 1024;
   Tried out{&got, {}, false};
+  const std::int64_t elements = instance_.step_elements(of(output).step);
+  const bool few = elements <= kMostElements;
+  out.places.resize(static_cast<std::size_t>(few ? elements : 0));
+  std::iota(out.places.begin(), out.places.end(), 0);
+  JudgeOptions sample;
+  sample.referee_samples = kMostElements;
+  if (!few) out.places = sampled(output, sample);
   Evaluator<Forms> evaluator = forms();
   const auto is_wrong = [&](std::int64_t i) {
     try {
@@ -372,18 +378,18 @@ TextOracle::Tried TextOracle::tried_of(int output, const Tensor& got) const {
       return true;
     }
   };
-  const std::int64_t elements = instance_.step_elements(of(output).step);
-  const std::int64_t step = (elements + kMostElements - 1) / kMostElements;
-  for (std::int64_t i = 0; i < elements; i += step) out.places.push_back(i);
-  const std::int64_t to_judge = step == 1 ? elements : kMostJudged;
-  const std::int64_t apart = std::max<std::int64_t>(1, elements / to_judge);
+  if (few) {
+    out.is_wrong = std::ranges::any_of(out.places, is_wrong);
+    return out;
+  }
   std::size_t wrong = 0;
-  for (std::int64_t i = 0; i < elements && wrong < kMostWrong; i += apart) {
+  sample.referee_samples = 4 * kMostElements;
+  ++sample.seed;
+  for (const std::int64_t i : sampled(output, sample)) {
     if (!is_wrong(i)) continue;
     out.is_wrong = true;
-    if (step == 1) break;  // it is tried in any case
     out.places.push_back(i);
-    ++wrong;
+    if (++wrong == kMostWrong) break;
   }
   return out;
 }

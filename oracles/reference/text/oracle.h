@@ -62,7 +62,8 @@ class TextOracle final : public CaseOracle {
   // computed from them.
   Form judged(int output, std::int64_t index) const;
 
-  // The elements that are computed again with MPFR, in order.
+  // As many elements as options.referee_samples says, or all, in order: what is computed again with
+  // MPFR.
   std::vector<std::int64_t> sampled(int output, const JudgeOptions& options) const;
   bool agrees(int output, std::int64_t index, double referee) const;
 

@@ -165,6 +165,24 @@ TEST(TextFaults, OtherRoundingsToIntegersAreNamed) {
   EXPECT_EQ(found, 1);
 }
 
+// A stored integer does not show how it came about.
+TEST(TextFaults, WhatIsRoundedIsShownBeforeItIs) {
+  const TextProblem problem(
+      "operation rounds(x[m, n]) -> y[m, n]\n"
+      "  y[i, j] = bf16(x[i, j] + 0.001)\n",
+      {1, 4}, kData[0].element, 3);
+  const TextOracle oracle(problem.instance(), problem.inputs(), {},
+                          {{"y", problem.output(), FormatId::bf16}});
+  const Tensor got(dense_layout(FormatId::bf16, {1, 4}));
+  const std::vector<std::string> lines = oracle.explain(0, 0, got).lines;
+  const double x = problem.inputs().at(0, 0);
+  const std::string due =
+      fmt::format("{:.9g} exactly before it is rounded to bf16", x + static_cast<double>(0.001f));
+  EXPECT_TRUE(std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(due) != std::string::npos; }))
+      << due << fmt::format("{}", fmt::join(lines, "\n"));
+}
+
 // So many mistakes give NaN that NaN says nothing of which: here without eps.
 TEST(TextFaults, NanAloneNamesNothing) {
   const TextProblem problem(
